@@ -1,0 +1,18 @@
+"""The app's configuration: its label never changes, whatever the host's settings."""
+
+from __future__ import annotations
+
+from django.apps import AppConfig
+from django.utils.translation import gettext_lazy as _
+
+
+class AgentMemoryConfig(AppConfig):
+    """Label `agent_memory` (in table and permission names), 64-bit keys, checks registered on start."""
+
+    name = "django_agent_memory"
+    label = "agent_memory"
+    verbose_name = _("Agent memory")
+    default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        from . import checks  # noqa: F401  (importing registers them)

@@ -1,0 +1,56 @@
+"""The settings, each a property that reads the host's `AGENT_MEMORY_*` value when it is asked for.
+
+None has to be set. `checks.py` has one check for each, the README one row.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.conf import settings
+
+
+class Settings:
+    """Live view of the host's settings; nothing is remembered between two reads."""
+
+    @property
+    def max_key_length(self) -> int:
+        """Longest key in code points, 1 to 512: the column and every index hold 512 on each database."""
+        return self._read("MAX_KEY_LENGTH", 512)
+
+    @property
+    def max_summary_length(self) -> int:
+        """Longest stored summary in code points (what the index shows of it is 120)."""
+        return self._read("MAX_SUMMARY_LENGTH", 10_000)
+
+    @property
+    def max_body_length(self) -> int:
+        """Longest body in code points, measured on its rendered form when it is JSON."""
+        return self._read("MAX_BODY_LENGTH", 1_000_000)
+
+    @property
+    def max_request_bytes(self) -> int:
+        """Longest HTTP request body in bytes. The default holds a full body even if all of it is escaped."""
+        return self._read("MAX_REQUEST_BYTES", 16_000_000)
+
+    @property
+    def write_deadline(self) -> float:
+        """Seconds a write keeps trying while the database says locked or deadlocked, before `Busy`."""
+        return self._read("WRITE_DEADLINE", 5.0)
+
+    @property
+    def index_cache_alias(self) -> str | None:
+        """The entry of `CACHES` that holds rendered index texts; None keeps them out of any cache."""
+        return self._read("INDEX_CACHE_ALIAS", "default")
+
+    @property
+    def index_cache_seconds(self) -> int:
+        """How long an index text that nobody asks for may stay in the cache."""
+        return self._read("INDEX_CACHE_SECONDS", 86_400)
+
+    @staticmethod
+    def _read(name: str, default: Any) -> Any:
+        return getattr(settings, f"AGENT_MEMORY_{name}", default)
+
+
+conf = Settings()

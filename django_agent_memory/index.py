@@ -1,0 +1,60 @@
+"""The every-turn layer: the index as lines and as the text that goes into a model's context.
+
+The text is kept in Django's cache under the workspace's index version, which is new whenever the
+text changes; an unchanged index costs one read of the workspace row.
+"""
+
+from __future__ import annotations
+
+from django.core.cache import BaseCache, caches
+from django.db import connections
+
+from django_agent_memory.conf import conf
+from django_agent_memory.models import IndexEntry, Workspace
+from django_agent_memory.results import Index, IndexLine
+from django_agent_memory.text import rendering
+
+
+def read_index(path: str, *, using: str) -> Index:
+    """Return the workspace's index text with its version; one statement, two when it changed."""
+    row = (
+        Workspace.objects.using(using)
+        .filter(path=path)
+        .values_list("index_version", "index_budget", "revision")
+        .first()
+    )
+    if row is None:
+        return Index(text="", version="", workspace_revision=0)
+    version, budget, revision = row
+    return Index(
+        text=_text(path, version, budget, using), version=version, workspace_revision=revision
+    )
+
+
+def index_lines(path: str, *, using: str) -> tuple[IndexLine, ...]:
+    """Return every entry of the workspace's index in key order, whatever its budget."""
+    return tuple(
+        IndexLine(key=key, summary=summary, line=rendering.index_line(key, summary))
+        for key, summary in _entries(path, using)
+    )
+
+
+def _text(path: str, version: str, budget: int | None, using: str) -> str:
+    cache, name = _cache(), f"agent_memory.index.{version}"
+    text = cache.get(name) if cache is not None else None
+    if text is None:
+        text = rendering.index_text(_entries(path, using), budget=budget)
+        # Inside a transaction these may be rows that nobody else will ever see.
+        if cache is not None and not connections[using].in_atomic_block:
+            cache.set(name, text, conf.index_cache_seconds)
+    return str(text)
+
+
+def _entries(path: str, using: str) -> list[tuple[str, str]]:
+    entries = IndexEntry.objects.using(using).filter(workspace__path=path)
+    return list(entries.order_by("key").values_list("key", "summary"))
+
+
+def _cache() -> BaseCache | None:
+    alias = conf.index_cache_alias
+    return None if alias is None else caches[alias]

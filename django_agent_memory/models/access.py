@@ -1,0 +1,135 @@
+"""Who may reach a memory: the keys that agents carry."""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import secrets
+from collections.abc import Sequence
+
+from django.conf import settings
+from django.contrib.auth.models import AbstractBaseUser
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+
+from django_agent_memory.text.gate import check_path
+
+from .fields import KeyField
+from .workspace import Workspace
+
+SECRET_PREFIX = "dam_"  # noqa: S105  (a public marker that secret scanners can look for)
+_SHOWN = len(SECRET_PREFIX) + 6
+
+
+def digest_of(secret: str) -> str:
+    """Return the SHA-256 of a secret: 256 random bits need no slow hash."""
+    return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+class AgentKeyQuerySet(models.QuerySet["AgentKey"]):
+    """Sets of keys, and the one way to make a key."""
+
+    def usable(self) -> AgentKeyQuerySet:
+        """Those neither revoked nor expired."""
+        unexpired = Q(expires_at=None) | Q(expires_at__gt=timezone.now())
+        return self.filter(unexpired, revoked_at=None)
+
+    def with_secret(self, secret: str) -> AgentKeyQuerySet:
+        """The key whose secret this is, or none."""
+        return self.filter(digest=digest_of(secret))
+
+    def issue(
+        self,
+        *,
+        workspace: Workspace | str,
+        name: str,
+        access: str = "read-write",
+        tools: Sequence[str] | None = None,
+        user: AbstractBaseUser | None = None,
+        expires_at: datetime.datetime | None = None,
+    ) -> tuple[AgentKey, str]:
+        """Make a key and return it with its secret, which is stored nowhere and cannot be shown again.
+
+        `workspace` is one, or a path whose workspace is made if it is missing. `tools` limits the
+        key to those tools; None is every tool that `access` allows.
+        """
+        if isinstance(workspace, str):
+            workspaces = Workspace.objects.using(self.db)
+            workspace, _made = workspaces.get_or_create(path=check_path(workspace))
+        secret = SECRET_PREFIX + secrets.token_urlsafe(32)
+        key = self.create(
+            workspace=workspace,
+            name=name,
+            prefix=secret[:_SHOWN],
+            digest=digest_of(secret),
+            access=access,
+            tools=None if tools is None else list(tools),
+            user=user,
+            expires_at=expires_at,
+        )
+        return key, secret
+
+
+class AgentKey(models.Model):
+    """A bearer key for one workspace: what it may do, until when, and whose it is."""
+
+    class Access(models.TextChoices):
+        """What a key may do at all."""
+
+        READ = "read", _("read")
+        READ_WRITE = "read-write", _("read and write")
+
+    workspace = models.ForeignKey(
+        Workspace, models.CASCADE, related_name="agent_keys", verbose_name=_("workspace")
+    )
+    name = KeyField(
+        _("name"), max_length=200, help_text=_("The agent's label in every revision it writes.")
+    )
+    prefix = models.CharField(_("prefix"), max_length=16, editable=False)
+    digest = models.CharField(max_length=64, unique=True, editable=False)
+    access = models.CharField(
+        _("access"), max_length=16, choices=Access, default=Access.READ_WRITE
+    )
+    tools = models.JSONField(
+        _("tools"),
+        null=True,
+        blank=True,
+        help_text=_("The only tools this key may use; empty is all that its access allows."),
+    )
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="+",
+        verbose_name=_("user"),
+    )
+    created_at = models.DateTimeField(_("created"), default=timezone.now, editable=False)
+    expires_at = models.DateTimeField(_("expires"), null=True, blank=True)
+    revoked_at = models.DateTimeField(_("revoked"), null=True, blank=True, editable=False)
+    last_used_at = models.DateTimeField(_("last used"), null=True, blank=True, editable=False)
+
+    objects = AgentKeyQuerySet.as_manager()
+
+    class Meta:
+        verbose_name = _("agent key")
+        verbose_name_plural = _("agent keys")
+        ordering = ("-created_at",)
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.prefix}…)"
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether it is neither revoked nor expired."""
+        return self.revoked_at is None and (
+            self.expires_at is None or self.expires_at > timezone.now()
+        )
+
+    def revoke(self) -> None:
+        """Make it unusable from now on; doing it again keeps the first time."""
+        if self.revoked_at is None:
+            self.revoked_at = timezone.now()
+            self.save(update_fields=["revoked_at"])

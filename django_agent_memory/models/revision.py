@@ -1,0 +1,64 @@
+"""The history: one row a write, never updated, never deleted by a write."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db import models
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+
+from .fields import KeyField
+from .note import body_value
+from .workspace import Workspace
+
+
+class Revision(models.Model):
+    """The full state of one key after one write, numbered gap-free within its workspace."""
+
+    class Operation(models.TextChoices):
+        """What the write was."""
+
+        REMEMBER = "remember", _("remember")
+        FORGET = "forget", _("forget")
+
+    workspace = models.ForeignKey(
+        Workspace,
+        models.CASCADE,
+        related_name="revisions",
+        db_index=False,
+        verbose_name=_("workspace"),
+    )
+    number = models.PositiveBigIntegerField(_("number"))
+    key = KeyField(_("key"), max_length=512)
+    operation = models.CharField(_("operation"), max_length=16, choices=Operation)
+    summary = models.TextField(  # noqa: DJ001  (None is "no index entry", "" is a blank one)
+        _("summary"), null=True, blank=True
+    )
+    body = models.TextField(  # noqa: DJ001  (None is "no note", "" is an empty one)
+        _("body"), null=True, blank=True
+    )
+    body_is_json = models.BooleanField(_("body is JSON"), default=False)
+    actor = KeyField(_("actor"), max_length=255, blank=True)
+    reason = models.TextField(_("reason"), blank=True)
+    created_at = models.DateTimeField(_("time"), default=timezone.now)
+
+    class Meta:
+        verbose_name = _("revision")
+        verbose_name_plural = _("revisions")
+        constraints = [
+            models.UniqueConstraint(
+                fields=("workspace", "number"), name="agent_memory_revision_number"
+            ),
+            models.UniqueConstraint(
+                fields=("workspace", "key", "number"), name="agent_memory_revision_key"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"v{self.number} {self.operation} {self.key}"
+
+    @property
+    def value(self) -> Any:
+        """The body as the type it was given, None after a forget."""
+        return None if self.body is None else body_value(self.body, is_json=self.body_is_json)

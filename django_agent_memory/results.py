@@ -1,0 +1,114 @@
+"""What the verbs of `Memory` return: frozen, keyword-only, plain data."""
+
+from __future__ import annotations
+
+import datetime
+from dataclasses import dataclass
+from typing import Any, Literal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remembered:
+    """What became of a remember. `replaced_revision` is the revision that keeps the old text."""
+
+    key: str
+    outcome: Literal["created", "replaced", "unchanged"]
+    revision: int
+    replaced_revision: int | None = None
+    workspace_revision: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Forgot:
+    """A forget that removed a note, an index entry or both; `revision` is its tombstone."""
+
+    key: str
+    outcome: Literal["forgot"] = "forgot"
+    revision: int
+    workspace_revision: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WasAbsent:
+    """A forget that found nothing and changed nothing; `suggestions` are up to 3 near keys."""
+
+    key: str
+    outcome: Literal["was_absent"] = "was_absent"
+    suggestions: tuple[str, ...] = ()
+    workspace_revision: int
+
+
+Outcome = Remembered | Forgot | WasAbsent
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recalled:
+    """A note as it is stored. `body` has the type it was given, `text` is what a model reads."""
+
+    key: str
+    body: Any
+    text: str
+    summary: str | None
+    revision: int
+    created_at: datetime.datetime
+    updated_at: datetime.datetime
+    workspace_revision: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexLine:
+    """One entry of the index: the key, the whole stored summary, and the line as it is shown."""
+
+    key: str
+    summary: str
+    line: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Match:
+    """A note that a search found; `excerpt` is the part of its body around the hit, on one line."""
+
+    key: str
+    summary: str | None
+    excerpt: str
+    excerpt_cut: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchResult:
+    """The first 8 matches in key order, and how many notes match in all."""
+
+    pattern: str
+    matches: tuple[Match, ...]
+    total: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Revised:
+    """One revision of one key: the full state after it. After a forget, body and summary are None."""
+
+    number: int
+    operation: str
+    key: str
+    summary: str | None
+    body: Any
+    actor: str
+    reason: str
+    created_at: datetime.datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Index:
+    """The index text of a workspace, and the version it has until the text changes.
+
+    A workspace that does not exist yet has the text "" and the version "".
+    """
+
+    text: str
+    version: str
+    workspace_revision: int
+
+    @property
+    def lines(self) -> int:
+        """Number of lines below the header."""
+        return self.text.count("\n")

@@ -1,0 +1,24 @@
+"""Which stored keys a caller may have meant: read from indexes, bounded at any size of workspace."""
+
+from __future__ import annotations
+
+from django_agent_memory.conf import conf
+from django_agent_memory.models import Note
+from django_agent_memory.text.nearness import MOST_SUGGESTIONS, nearest, undecorated
+
+_NEIGHBOURS = 500
+
+
+def near_keys(path: str, key: str, *, using: str) -> tuple[str, ...]:
+    """Return up to 3 keys of the workspace near `key`: its plain forms first, then the similar ones.
+
+    Similar ones are looked for among the 500 keys before and the 500 after it in key order, which
+    is all of them in most workspaces. Three statements.
+    """
+    keys = Note.objects.using(using).filter(workspace__path=path).values_list("key", flat=True)
+    forms = [form for form in undecorated(key) if len(form) <= conf.max_key_length]
+    stored = set(keys.filter(key__in=forms))
+    before = keys.filter(key__lt=key).order_by("-key")[:_NEIGHBOURS]
+    after = keys.filter(key__gt=key).order_by("key")[:_NEIGHBOURS]
+    plain = [form for form in forms if form in stored]
+    return tuple(dict.fromkeys([*plain, *nearest(key, [*before, *after])]))[:MOST_SUGGESTIONS]

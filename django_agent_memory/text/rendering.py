@@ -1,0 +1,154 @@
+"""What a model reads, fixed to the character (models and prompt caches depend on it).
+
+Every function is pure: names, summaries, bodies and numbers in, text out. Lengths are code points.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+INDEX_HEADER = "[memory index]"
+NO_MEMORIES = "(no memories saved yet.)"
+SUMMARY_SHOWN = 120
+SUMMARY_CUT = "…(summary cut)"
+NO_SUMMARY = "(no summary)"
+EMPTY_BODY = "(the body is empty)"
+EXCERPT_SHOWN = 240
+EXCERPT_LEAD = 60
+EXCERPT_CUT = "…(excerpt cut — recall this key for the full note)"
+MATCHES_SHOWN = 8
+
+# Shown nowhere, so that a line reads the way it is stored: Unicode tag characters (invisible text)
+# and the explicit directional formatting characters (embeddings, overrides, isolates).
+_HIDDEN = re.compile("[\U000e0000-\U000e007f\u202a-\u202e\u2066-\u2069]")
+
+
+def one_line(text: str) -> str:
+    """Fold to one line: hidden characters dropped, each run of white space one space, ends stripped."""
+    if not text.isascii():
+        text = _HIDDEN.sub("", text)
+    return " ".join(text.split())
+
+
+def fit_summary(summary: str) -> str:
+    """Return the folded summary in at most 120 cp; a longer one is its first 106 and `…(summary cut)`."""
+    line = one_line(summary)
+    if len(line) > SUMMARY_SHOWN:
+        return line[: SUMMARY_SHOWN - len(SUMMARY_CUT)] + SUMMARY_CUT
+    return line or NO_SUMMARY
+
+
+def index_line(key: str, summary: str) -> str:
+    """Return `- key: summary` as one line. An unknown summary is given as ""."""
+    return f"- {one_line(key)}: {fit_summary(summary)}"
+
+
+def index_text(entries: Iterable[tuple[str, str]], *, budget: int | None = None) -> str:
+    """Return the header and one line an entry, "" without entries; no final newline.
+
+    With a `budget` (cp) the lines that fit are followed by one that says how many there are.
+    """
+    lines = [INDEX_HEADER, *(index_line(key, summary) for key, summary in entries)]
+    if len(lines) == 1:
+        return ""
+    shown = len(lines) if budget is None else _count_within(lines, budget)
+    if shown < len(lines):
+        total = len(lines) - 1
+        lines[shown:] = [f"(showing {shown - 1} of {total} memories — search(pattern) finds the rest.)"]
+    return "\n".join(lines)
+
+
+def memory_list(entries: Iterable[tuple[str, str]]) -> str:
+    """Return the index lines, or `(no memories saved yet.)`."""
+    return "\n".join(index_line(key, summary) for key, summary in entries) or NO_MEMORIES
+
+
+def excerpt(body: str, hit: int | None) -> tuple[str, bool]:
+    """Return up to 240 cp of `body` from 60 before the hit, on one line, and whether its end is cut.
+
+    `hit` is an offset in `body`; None, for a match on key or summary alone, starts at 0.
+    """
+    if not body.strip():
+        return EMPTY_BODY, False
+    start = max(0, (hit or 0) - EXCERPT_LEAD)
+    end = start + EXCERPT_SHOWN
+    cut = end < len(body)
+    lead = "…" if start else ""
+    return f"{lead}{one_line(body[start:end])}{EXCERPT_CUT if cut else ''}", cut
+
+
+def hit_block(key: str, summary: str, excerpt_text: str) -> str:
+    """Return the two lines of a search hit: its index line, then two blanks and the excerpt."""
+    return f"{index_line(key, summary)}\n  {excerpt_text}"
+
+
+def search_answer(pattern: str, blocks: Sequence[str], total: int) -> str:
+    """Return the hit blocks, and a last line that says so where more notes match than are shown."""
+    if not total:
+        return f'(no memory matches "{pattern}".)'
+    lines = list(blocks)
+    if total > len(blocks):
+        lines.append(
+            f"(showing {len(blocks)} of {total} matches — narrow the pattern to see the rest.)"
+        )
+    return "\n".join(lines)
+
+
+def saved(key: str, *, replaced_revision: int | None = None) -> str:
+    """Answer a remember that wrote; `replaced_revision` holds the old text of a note that was there."""
+    if replaced_revision is None:
+        return f'saved "{key}".'
+    return (
+        f'saved "{key}" (the note that was there is replaced; '
+        f"its old text is kept as revision {replaced_revision})."
+    )
+
+
+def unchanged(key: str) -> str:
+    """Answer a remember of exactly what is stored."""
+    return f'"{key}" already says exactly this; nothing changed.'
+
+
+def forgot(key: str) -> str:
+    """Answer a forget that removed something."""
+    return f'forgot "{key}" — its summary and its note are both gone.'
+
+
+def was_absent(key: str, suggestions: Sequence[str] = ()) -> str:
+    """Answer a forget of an unknown key."""
+    answer = f'nothing was stored under "{key}", so nothing was deleted.'
+    hint = did_you_mean(suggestions)
+    return f"{answer} {hint}" if hint else answer
+
+
+def unknown_key(key: str, suggestions: Sequence[str] = ()) -> str:
+    """Answer a recall of an unknown key."""
+    hint = did_you_mean(suggestions)
+    middle = f". {hint} " if hint else " "
+    return f'(no memory is saved under "{key}"{middle}— list_memories shows every key.)'
+
+
+def did_you_mean(suggestions: Sequence[str]) -> str:
+    """Return `Did you mean "a", "b" or "c"?`, "" without suggestions."""
+    if not suggestions:
+        return ""
+    quoted = [f'"{suggestion}"' for suggestion in suggestions]
+    *others, last = quoted
+    names = f"{', '.join(others)} or {last}" if others else last
+    return f"Did you mean {names}?"
+
+
+def estimated_tokens(characters: int) -> int:
+    """Estimate the tokens of a text of that many cp: a token is about four characters, rounded up."""
+    return -(-characters // 4)
+
+
+def _count_within(lines: Sequence[str], budget: int) -> int:
+    """Return how many of `lines` (the header among them, always shown) joined fit into `budget` cp."""
+    used = len(lines[0])
+    for count, line in enumerate(lines[1:], start=1):
+        used += 1 + len(line)
+        if used > budget:
+            return count
+    return len(lines)

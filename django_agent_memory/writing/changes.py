@@ -1,0 +1,85 @@
+"""What can be asked of the channel, and the gate each change passes before the lock is taken."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from django_agent_memory.conf import conf
+from django_agent_memory.exceptions import Refused
+from django_agent_memory.text import gate
+
+_BATCH_CHANGES = 500
+_BATCH_CHARACTERS = 2_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Save:
+    """Store `body` (text or any JSON value) and `summary` under `key`, over whatever is there.
+
+    `summary=None` stores a note without an index entry. `expected_revision` is the note's own last
+    revision number, 0 for "must not exist"; None asks nothing.
+    """
+
+    key: str
+    body: Any
+    summary: str | None = None
+    expected_revision: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drop:
+    """Remove the note and the index entry under `key`; `expected_revision` as in `Save`."""
+
+    key: str
+    expected_revision: int | None = None
+
+
+Change = Save | Drop
+
+
+class Checked(NamedTuple):
+    """A change that passed the gate; `text` is None for a drop."""
+
+    key: str
+    text: str | None
+    is_json: bool
+    summary: str | None
+    expected_revision: int | None
+
+
+def check(change: Change) -> Checked:
+    """Return the change as rows hold it, or raise `Refused`."""
+    if not isinstance(change, (Save, Drop)):
+        raise Refused(f"A change is a Save or a Drop, not a {type(change).__name__}.")
+    key = gate.check_key(change.key, limit=conf.max_key_length)
+    expected = check_expected_revision(change.expected_revision)
+    if isinstance(change, Drop):
+        return Checked(key, None, False, None, expected)
+    summary = change.summary
+    if summary is not None:
+        gate.check_text(summary, name="summary", limit=conf.max_summary_length)
+    text, is_json = gate.check_body(change.body, limit=conf.max_body_length)
+    return Checked(key, text, is_json, summary, expected)
+
+
+def check_expected_revision(expected: object) -> int | None:
+    """Return `expected` itself: None or an int of at least 0 (a bool is neither)."""
+    if expected is None or (type(expected) is int and expected >= 0):
+        return expected
+    raise Refused("expected_revision must be a whole number of at least 0.")
+
+
+def batches(changes: Iterable[Checked]) -> Iterator[list[Checked]]:
+    """Cut `changes` into runs of at most 500 and about 2,000,000 cp, so that memory stays flat."""
+    batch: list[Checked] = []
+    characters = 0
+    for change in changes:
+        batch.append(change)
+        characters += len(change.text or "") + len(change.summary or "")
+        if len(batch) >= _BATCH_CHANGES or characters >= _BATCH_CHARACTERS:
+            yield batch
+            batch, characters = [], 0
+    if batch:
+        yield batch

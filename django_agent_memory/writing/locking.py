@@ -1,0 +1,96 @@
+"""The lock, and what happens when the database says it is busy.
+
+The first statement of every write is an UPDATE of the workspace row that changes nothing. It takes
+the lock on every database, SQLite included, where a transaction that began by reading could not
+become a writer. All reads after it are locking reads: on MariaDB's repeatable read, plain ones would
+see the snapshot of the caller's earlier reads and lose other writers' updates.
+"""
+
+from __future__ import annotations
+
+import random
+import sqlite3
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+from django.db import IntegrityError, OperationalError, connections, models, transaction
+from django.db.models import F
+
+from django_agent_memory.conf import conf
+from django_agent_memory.exceptions import Busy
+from django_agent_memory.models import Workspace
+
+_Result = TypeVar("_Result")
+_Row = TypeVar("_Row", bound=models.Model)
+
+_POSTGRES_STATES = {"40001", "40P01", "55P03"}  # serialization, deadlock, lock not available
+_MYSQL_CODES = {1020, 1205, 1213}  # changed since last read, lock wait timeout, deadlock
+_FIRST_PAUSE = 0.005
+_LONGEST_PAUSE = 0.25
+
+
+def run_serialised(using: str, work: Callable[[], _Result]) -> _Result:
+    """Run `work` in a transaction on alias `using`; try again, up to the deadline, if it was busy.
+
+    Only a transaction that was opened here is tried again, for a failed COMMIT too; inside a
+    caller's own transaction there is nothing left to try. Either way the end of it is `Busy`.
+    """
+    deadline = time.monotonic() + conf.write_deadline
+    connection = connections[using]
+    owned = connection.get_autocommit() and not connection.in_atomic_block
+    pause = _FIRST_PAUSE
+    while True:
+        try:
+            with transaction.atomic(using=using):
+                return work()
+        except OperationalError as error:
+            if not _is_contention(error):
+                raise
+            wait = random.uniform(pause / 2, pause)  # noqa: S311  (jitter, not a secret)
+            if not owned or time.monotonic() + wait > deadline:
+                raise Busy(
+                    "The memory is busy: the database stayed locked, so nothing was written. "
+                    "Try the same call again in a moment."
+                ) from error
+        time.sleep(wait)
+        pause = min(2 * pause, _LONGEST_PAUSE)
+
+
+def lock(path: str, *, using: str, create: bool) -> Workspace | None:
+    """Lock the workspace's row and return it fresh; make it first if asked, else None if missing."""
+    rows = Workspace.objects.using(using).filter(path=path)
+    taken = rows.update(revision=F("revision"))
+    if not taken and create:
+        _create(path, using)
+        taken = rows.update(revision=F("revision"))
+    return locked(rows, using).get() if taken else None
+
+
+def locked(rows: models.QuerySet[_Row], using: str) -> models.QuerySet[_Row]:
+    """Return `rows` as a locking read, the weakest that the database has.
+
+    PostgreSQL's FOR NO KEY UPDATE lets rows that point at a locked one be inserted meanwhile.
+    """
+    no_key = connections[using].features.has_select_for_no_key_update
+    return rows.select_for_update(no_key=no_key)
+
+
+def _create(path: str, using: str) -> None:
+    """Insert the workspace; losing the race for it is as good."""
+    try:
+        with transaction.atomic(using=using):
+            Workspace.objects.using(using).create(path=path)
+    except IntegrityError:
+        pass
+
+
+def _is_contention(error: OperationalError) -> bool:
+    """Whether the same transaction may succeed when it is tried again."""
+    cause = error.__cause__
+    if isinstance(cause, sqlite3.OperationalError):
+        primary_code = getattr(cause, "sqlite_errorcode", 0) & 0xFF
+        return primary_code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+    if getattr(cause, "sqlstate", None) in _POSTGRES_STATES:
+        return True
+    return bool(error.args) and error.args[0] in _MYSQL_CODES
