@@ -7,7 +7,7 @@ from django.utils.translation import gettext_lazy as _
 
 
 class AgentMemoryConfig(AppConfig):
-    """Label `agent_memory` (in table and permission names), 64-bit keys, checks registered on start."""
+    """Label `agent_memory` (tables, permissions), 64-bit ids; checks are registered on start."""
 
     name = "django_agent_memory"
     label = "agent_memory"

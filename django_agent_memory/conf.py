@@ -5,9 +5,11 @@ None has to be set. `checks.py` has one check for each, the README one row.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TypeVar, cast
 
 from django.conf import settings
+
+_Value = TypeVar("_Value")
 
 
 class Settings:
@@ -15,7 +17,7 @@ class Settings:
 
     @property
     def max_key_length(self) -> int:
-        """Longest key in code points, 1 to 512: the column and every index hold 512 on each database."""
+        """Longest key in code points, 1 to 512, as the columns and their indexes hold."""
         return self._read("MAX_KEY_LENGTH", 512)
 
     @property
@@ -30,18 +32,18 @@ class Settings:
 
     @property
     def max_request_bytes(self) -> int:
-        """Longest HTTP request body in bytes. The default holds a full body even if all of it is escaped."""
+        """Longest HTTP request body in bytes; the default holds a full body, all of it escaped."""
         return self._read("MAX_REQUEST_BYTES", 16_000_000)
 
     @property
     def write_deadline(self) -> float:
-        """Seconds a write keeps trying while the database says locked or deadlocked, before `Busy`."""
+        """Seconds a write keeps trying while the database is locked or deadlocks, before `Busy`."""
         return self._read("WRITE_DEADLINE", 5.0)
 
     @property
     def index_cache_alias(self) -> str | None:
-        """The entry of `CACHES` that holds rendered index texts; None keeps them out of any cache."""
-        return self._read("INDEX_CACHE_ALIAS", "default")
+        """The entry of `CACHES` for rendered index texts; None keeps them out of any cache."""
+        return self._read("INDEX_CACHE_ALIAS", cast("str | None", "default"))
 
     @property
     def index_cache_seconds(self) -> int:
@@ -49,8 +51,8 @@ class Settings:
         return self._read("INDEX_CACHE_SECONDS", 86_400)
 
     @staticmethod
-    def _read(name: str, default: Any) -> Any:
-        return getattr(settings, f"AGENT_MEMORY_{name}", default)
+    def _read(name: str, default: _Value) -> _Value:
+        return cast("_Value", getattr(settings, f"AGENT_MEMORY_{name}", default))
 
 
 conf = Settings()

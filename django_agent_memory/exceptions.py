@@ -38,7 +38,7 @@ class Conflict(AgentMemoryError):
 
 
 class Busy(AgentMemoryError):
-    """The database stayed locked until the deadline; nothing was written, the same call may be retried."""
+    """The database stayed locked until the deadline; nothing was written, so try again later."""
 
     code = "busy"
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Iterable
-from functools import wraps
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from functools import update_wrapper
+from typing import Any, Concatenate, ParamSpec, TypeVar, Unpack
 
 from asgiref.sync import sync_to_async
 from django.db import router
@@ -35,11 +35,11 @@ def _twin(
 ) -> Callable[Concatenate[Memory, _P], Coroutine[Any, Any, _R]]:
     """Return the async form of a verb: the whole unit in one thread, its transaction included."""
 
-    @wraps(verb)
-    async def twin(self: Memory, *args: _P.args, **kwargs: _P.kwargs) -> _R:
+    async def twin(self: Memory, /, *args: _P.args, **kwargs: _P.kwargs) -> _R:
         result: _R = await sync_to_async(getattr(self, verb.__name__))(*args, **kwargs)
         return result
 
+    update_wrapper(twin, verb)
     return twin
 
 
@@ -78,9 +78,9 @@ class Memory:
     ) -> Remembered:
         """Store `body` (text or any JSON value) under `key`, with its one-line `summary`.
 
-        `summary=None` keeps the note out of the index. What is already exactly so is left alone. With
-        `expected_revision` (the note's own last revision; 0: must not exist) raises `Conflict`
-        where that does not hold.
+        `summary=None` keeps the note out of the index. What is already exactly so is left alone.
+        `expected_revision` is the note's own last revision, 0 for "must not exist"; where it does
+        not hold, `Conflict` is raised.
         """
         save = writing.Save(
             key=key, summary=summary, body=body, expected_revision=expected_revision
@@ -105,13 +105,11 @@ class Memory:
         return outcome
 
     def apply(self, changes: Iterable[writing.Change], *, reason: str = "") -> list[Outcome]:
-        """Write several changes in one critical section, all or nothing; an outcome each, in order."""
-        return writing.apply(
-            self.path, changes, actor=self.actor, reason=reason, using=self.using
-        )
+        """Write several changes in one critical section, all or nothing; return an outcome each."""
+        return writing.apply(self.path, changes, actor=self.actor, reason=reason, using=self.using)
 
-    def configure(self, **values: Any) -> Workspace:
-        """Set `title`, `description` or `index_budget` of the workspace; see `writing.configure`."""
+    def configure(self, **values: Unpack[writing.WorkspaceValues]) -> Workspace:
+        """Set `title`, `description` or `index_budget` of the workspace and return it."""
         return writing.configure(self.path, using=self.using, **values)
 
     # Reads

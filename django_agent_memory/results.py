@@ -85,7 +85,7 @@ class SearchResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Revised:
-    """One revision of one key: the full state after it. After a forget, body and summary are None."""
+    """One revision of one key: the full state after it, body and summary None after a forget."""
 
     number: int
     operation: str

@@ -67,7 +67,7 @@ class ToolSpec:
 def dispatch(memory: Memory, name: str, arguments: object) -> Answer:
     """Call the tool on `memory`. Arguments that come as a JSON string are decoded once.
 
-    Raises `Refused` for an unknown tool and for arguments that do not fit, and what the verb raises.
+    Raises `Refused` for an unknown tool and unfit arguments, and whatever the verb raises.
     """
     spec = TOOLS.get(name)
     if spec is None:
@@ -216,7 +216,7 @@ def _block(match: Match) -> str:
 _EXPECTED_REVISION = Parameter(
     name="expected_revision",
     kind="integer",
-    description="The note's last revision as the caller knows it, 0 for a note that must not exist.",
+    description="The note's last revision as the caller knows it, 0 for none.",
     required=False,
     for_models=False,
 )
@@ -262,9 +262,7 @@ TOOLS: dict[str, ToolSpec] = {
                 "Read the whole memory saved under a key, exactly as it was saved. The index shows "
                 "the keys; an unknown key is answered with the nearest ones."
             ),
-            parameters=(
-                Parameter(name="key", kind="string", description="The exact key."),
-            ),
+            parameters=(Parameter(name="key", kind="string", description="The exact key."),),
             run=_recall,
         ),
         ToolSpec(

@@ -1,4 +1,4 @@
-"""The rows of a memory. Everything hangs off a workspace, and every unique constraint starts with it."""
+"""The rows of a memory. All hang off a workspace, with which every unique constraint starts."""
 
 from .access import AgentKey
 from .note import IndexEntry, Note

@@ -6,9 +6,9 @@ import datetime
 import hashlib
 import secrets
 from collections.abc import Sequence
+from typing import Any
 
 from django.conf import settings
-from django.contrib.auth.models import AbstractBaseUser
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
@@ -47,10 +47,10 @@ class AgentKeyQuerySet(models.QuerySet["AgentKey"]):
         name: str,
         access: str = "read-write",
         tools: Sequence[str] | None = None,
-        user: AbstractBaseUser | None = None,
+        user: Any = None,
         expires_at: datetime.datetime | None = None,
     ) -> tuple[AgentKey, str]:
-        """Make a key and return it with its secret, which is stored nowhere and cannot be shown again.
+        """Make a key and return it with its secret, which is stored nowhere: show it now.
 
         `workspace` is one, or a path whose workspace is made if it is missing. `tools` limits the
         key to those tools; None is every tool that `access` allows.
@@ -89,9 +89,7 @@ class AgentKey(models.Model):
     )
     prefix = models.CharField(_("prefix"), max_length=16, editable=False)
     digest = models.CharField(max_length=64, unique=True, editable=False)
-    access = models.CharField(
-        _("access"), max_length=16, choices=Access, default=Access.READ_WRITE
-    )
+    access = models.CharField(_("access"), max_length=16, choices=Access, default=Access.READ_WRITE)
     tools = models.JSONField(
         _("tools"),
         null=True,

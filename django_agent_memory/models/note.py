@@ -1,4 +1,4 @@
-"""The two layers of a memory: the note, read on demand, and the index entry, shown on every turn."""
+"""The two layers of a memory: the note, read on demand; the index entry, shown on every turn."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class Note(models.Model):
         ]
 
     def __str__(self) -> str:
-        return self.key
+        return str(self.key)
 
     @property
     def value(self) -> Any:
@@ -115,7 +115,7 @@ class IndexEntry(models.Model):
         ]
 
     def __str__(self) -> str:
-        return self.key
+        return str(self.key)
 
 
 def body_value(body: str, *, is_json: bool) -> Any:

@@ -55,4 +55,4 @@ class Workspace(models.Model):
         ordering = ("path",)
 
     def __str__(self) -> str:
-        return self.path
+        return str(self.path)

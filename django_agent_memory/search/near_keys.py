@@ -1,4 +1,4 @@
-"""Which stored keys a caller may have meant: read from indexes, bounded at any size of workspace."""
+"""Which stored keys a caller may have meant: read from indexes, bounded in any workspace."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _NEIGHBOURS = 500
 
 
 def near_keys(path: str, key: str, *, using: str) -> tuple[str, ...]:
-    """Return up to 3 keys of the workspace near `key`: its plain forms first, then the similar ones.
+    """Return up to 3 keys of the workspace near `key`: its plain forms, then the similar ones.
 
     Similar ones are looked for among the 500 keys before and the 500 after it in key order, which
     is all of them in most workspaces. Three statements.

@@ -23,10 +23,7 @@ _LONG_RUN = 30
 
 def fold(text: str) -> str:
     """Return NFC(casefold(NFC(text))) with the separator replaced by its printable stand-in."""
-    if text.isascii():
-        folded = text.lower()
-    else:
-        folded = _compose(_compose(text).casefold())
+    folded = text.lower() if text.isascii() else _compose(_compose(text).casefold())
     return folded.replace(SEPARATOR, _SEPARATOR_STAND_IN)
 
 
@@ -82,7 +79,9 @@ def _joins_previous(char: str) -> bool:
     That is every mark (category M) and the vowels and finals of a decomposed Hangul syllable.
     """
     return char > "\u02ff" and (
-        unicodedata.category(char)[0] == "M" or "\u1161" <= char <= "\u1175" or "\u11a8" <= char <= "\u11c2"
+        unicodedata.category(char)[0] == "M"
+        or "\u1161" <= char <= "\u1175"
+        or "\u11a8" <= char <= "\u11c2"
     )
 
 

@@ -25,7 +25,7 @@ _SEGMENT = re.compile(r"[A-Za-z0-9_.@+-]+")
 
 
 def check_text(text: object, *, name: str, limit: int) -> str:
-    """Return `text` itself, or raise `Refused` or `TooLarge`; `name` says what it is in the sentence."""
+    """Return `text` itself, or raise `Refused` or `TooLarge`; the sentence calls it `name`."""
     if not isinstance(text, str):
         raise Refused(f"The {name} must be a string, not {_kind(text)}.")
     check_length(len(text), name=name, limit=limit)
@@ -93,7 +93,7 @@ def check_characters(text: str, *, name: str) -> None:
 
 
 def is_storable(text: str) -> bool:
-    """Whether `text` is free of NUL and lone surrogates, so that a database can be asked about it."""
+    """Whether `text` is free of NUL and lone surrogates: a database can be asked about it."""
     return not _UNSTORABLE.search(text)
 
 

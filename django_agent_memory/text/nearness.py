@@ -40,7 +40,9 @@ def nearest(key: str, candidates: Iterable[str]) -> list[str]:
     """Return up to 3 of `candidates` that are similar to `key`, the most similar first."""
     wanted = _bigrams(key)
     scored = (
-        (_similarity(wanted, _bigrams(other)), other) for other in dict.fromkeys(candidates) if other != key
+        (_similarity(wanted, _bigrams(other)), other)
+        for other in dict.fromkeys(candidates)
+        if other != key
     )
     near = ((-score, other) for score, other in scored if score >= _LEAST_SIMILARITY)
     return [other for _, other in heapq.nsmallest(MOST_SUGGESTIONS, near)]

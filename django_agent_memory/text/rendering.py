@@ -25,14 +25,14 @@ _HIDDEN = re.compile("[\U000e0000-\U000e007f\u202a-\u202e\u2066-\u2069]")
 
 
 def one_line(text: str) -> str:
-    """Fold to one line: hidden characters dropped, each run of white space one space, ends stripped."""
+    """Fold to one line: no hidden characters, each run of white space one space, ends stripped."""
     if not text.isascii():
         text = _HIDDEN.sub("", text)
     return " ".join(text.split())
 
 
 def fit_summary(summary: str) -> str:
-    """Return the folded summary in at most 120 cp; a longer one is its first 106 and `…(summary cut)`."""
+    """Return the folded summary in at most 120 cp: of a longer one 106 and `…(summary cut)`."""
     line = one_line(summary)
     if len(line) > SUMMARY_SHOWN:
         return line[: SUMMARY_SHOWN - len(SUMMARY_CUT)] + SUMMARY_CUT
@@ -55,7 +55,9 @@ def index_text(entries: Iterable[tuple[str, str]], *, budget: int | None = None)
     shown = len(lines) if budget is None else _count_within(lines, budget)
     if shown < len(lines):
         total = len(lines) - 1
-        lines[shown:] = [f"(showing {shown - 1} of {total} memories — search(pattern) finds the rest.)"]
+        lines[shown:] = [
+            f"(showing {shown - 1} of {total} memories — search(pattern) finds the rest.)"
+        ]
     return "\n".join(lines)
 
 
@@ -65,7 +67,7 @@ def memory_list(entries: Iterable[tuple[str, str]]) -> str:
 
 
 def excerpt(body: str, hit: int | None) -> tuple[str, bool]:
-    """Return up to 240 cp of `body` from 60 before the hit, on one line, and whether its end is cut.
+    """Return 240 cp of `body` from 60 before the hit, on one line, and whether its end is cut.
 
     `hit` is an offset in `body`; None, for a match on key or summary alone, starts at 0.
     """
@@ -96,7 +98,7 @@ def search_answer(pattern: str, blocks: Sequence[str], total: int) -> str:
 
 
 def saved(key: str, *, replaced_revision: int | None = None) -> str:
-    """Answer a remember that wrote; `replaced_revision` holds the old text of a note that was there."""
+    """Answer a remember that wrote; `replaced_revision` keeps the old text of a replaced note."""
     if replaced_revision is None:
         return f'saved "{key}".'
     return (
@@ -140,12 +142,12 @@ def did_you_mean(suggestions: Sequence[str]) -> str:
 
 
 def estimated_tokens(characters: int) -> int:
-    """Estimate the tokens of a text of that many cp: a token is about four characters, rounded up."""
+    """Estimate the tokens of a text of that many cp, at four to a token, rounded up."""
     return -(-characters // 4)
 
 
 def _count_within(lines: Sequence[str], budget: int) -> int:
-    """Return how many of `lines` (the header among them, always shown) joined fit into `budget` cp."""
+    """Return how many of `lines`, joined, fit into `budget` cp; the header, first, always does."""
     used = len(lines[0])
     for count, line in enumerate(lines[1:], start=1):
         used += 1 + len(line)

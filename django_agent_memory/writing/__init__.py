@@ -6,6 +6,6 @@ edge, comes through it.
 
 from .changes import Change, Drop, Save
 from .channel import MAX_ACTOR_LENGTH, apply
-from .workspaces import configure
+from .workspaces import WorkspaceValues, configure
 
-__all__ = ["MAX_ACTOR_LENGTH", "Change", "Drop", "Save", "apply", "configure"]
+__all__ = ["MAX_ACTOR_LENGTH", "Change", "Drop", "Save", "WorkspaceValues", "apply", "configure"]

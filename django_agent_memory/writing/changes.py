@@ -56,7 +56,7 @@ def check(change: Change) -> Checked:
     key = gate.check_key(change.key, limit=conf.max_key_length)
     expected = check_expected_revision(change.expected_revision)
     if isinstance(change, Drop):
-        return Checked(key, None, False, None, expected)
+        return Checked(key, text=None, is_json=False, summary=None, expected_revision=expected)
     summary = change.summary
     if summary is not None:
         gate.check_text(summary, name="summary", limit=conf.max_summary_length)

@@ -67,7 +67,7 @@ class _State(NamedTuple):
     summary: str | None = None
     revision: int = 0
     position: int = 0
-    created_at: datetime.datetime | None = None
+    created_at: datetime.datetime = datetime.datetime.min  # noqa: DTZ901  (never stored)
 
     @property
     def exists(self) -> bool:
@@ -211,7 +211,9 @@ class _Transcript:
         self._delete(Note, [key for key in after if _lost(before[key].text, after[key].text)])
 
     def _store_entries(self, after: dict[str, _State], before: dict[str, _State]) -> None:
-        changed = {key: state for key, state in after.items() if state.summary != before[key].summary}
+        changed = {
+            key: state for key, state in after.items() if state.summary != before[key].summary
+        }
         self._upsert(
             IndexEntry,
             [
@@ -253,7 +255,8 @@ class _Transcript:
         self._rows(Workspace).filter(pk=self.workspace.pk).update(**values)
 
     def _rows(self, model: type[Any]) -> models.QuerySet[Any]:
-        return model.objects.using(self.using)
+        rows: models.QuerySet[Any] = model.objects.using(self.using)
+        return rows
 
 
 def _lost(before: str | None, after: str | None) -> bool:

@@ -2,8 +2,8 @@
 
 The first statement of every write is an UPDATE of the workspace row that changes nothing. It takes
 the lock on every database, SQLite included, where a transaction that began by reading could not
-become a writer. All reads after it are locking reads: on MariaDB's repeatable read, plain ones would
-see the snapshot of the caller's earlier reads and lose other writers' updates.
+become a writer. All reads after it are locking reads: on MariaDB's repeatable read, plain ones
+would see the snapshot of the caller's earlier reads and lose other writers' updates.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def run_serialised(using: str, work: Callable[[], _Result]) -> _Result:
 
 
 def lock(path: str, *, using: str, create: bool) -> Workspace | None:
-    """Lock the workspace's row and return it fresh; make it first if asked, else None if missing."""
+    """Lock the workspace's row and return it fresh; if missing, `create` it or return None."""
     rows = Workspace.objects.using(using).filter(path=path)
     taken = rows.update(revision=F("revision"))
     if not taken and create:

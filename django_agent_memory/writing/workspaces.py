@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TypedDict, Unpack
 
 from django.db import router
 from django.utils import timezone
@@ -14,48 +14,55 @@ from django_agent_memory.text import gate
 
 from .locking import lock, run_serialised
 
-_UNSET: Any = object()
 _MAX_TITLE_LENGTH = 200
 _MAX_DESCRIPTION_LENGTH = 10_000
 _MAX_BUDGET = 2_147_483_647
 
 
-def configure(
-    path: str,
-    *,
-    title: str = _UNSET,
-    description: str = _UNSET,
-    index_budget: int | None = _UNSET,
-    using: str | None = None,
-) -> Workspace:
-    """Set what is given, making the workspace if it is missing, and return it.
+class WorkspaceValues(TypedDict, total=False):
+    """What can be set: title ≤ 200 cp, description ≤ 10,000 cp, index budget in cp or None."""
 
-    `title` ≤ 200 cp, `description` ≤ 10,000 cp, `index_budget` in cp or None for none. A new budget
-    is a new index text. Raises `Refused` and `Busy`.
+    title: str
+    description: str
+    index_budget: int | None
+
+
+def configure(
+    path: str, *, using: str | None = None, **values: Unpack[WorkspaceValues]
+) -> Workspace:
+    """Set the values given, making the workspace if it is missing, and return it.
+
+    A new budget is a new index text. Raises `Refused` and `Busy`.
     """
     gate.check_path(path)
-    given = {"title": title, "description": description, "index_budget": index_budget}
-    values = {name: value for name, value in given.items() if value is not _UNSET}
     _check(values)
     alias = using or router.db_for_write(Workspace)
 
     def write() -> Workspace:
         workspace = lock(path, using=alias, create=True)
-        assert workspace is not None  # noqa: S101  (it was just made)
-        changed = {k: v for k, v in values.items() if getattr(workspace, k) != v}
-        if changed:
-            if "index_budget" in changed:
-                changed["index_version"] = new_index_version()
-            changed["updated_at"] = timezone.now()
-            for name, value in changed.items():
-                setattr(workspace, name, value)
-            workspace.save(using=alias, update_fields=changed)
+        assert workspace is not None  # noqa: S101  (it was made if it was missing)
+        _set(workspace, values)
         return workspace
 
     return run_serialised(alias, write)
 
 
-def _check(values: dict[str, Any]) -> None:
+def _set(workspace: Workspace, values: WorkspaceValues) -> None:
+    changed = {name for name, value in values.items() if getattr(workspace, name) != value}
+    if not changed:
+        return
+    for name, value in values.items():
+        setattr(workspace, name, value)
+    if "index_budget" in changed:
+        workspace.index_version = new_index_version()
+    workspace.updated_at = timezone.now()
+    workspace.save(update_fields=[*changed, "index_version", "updated_at"])
+
+
+def _check(values: WorkspaceValues) -> None:
+    unknown = values.keys() - WorkspaceValues.__annotations__
+    if unknown:
+        raise TypeError(f"A workspace has no {min(unknown)!r} to set.")
     if "title" in values:
         gate.check_text(values["title"], name="title", limit=_MAX_TITLE_LENGTH)
     if "description" in values:
