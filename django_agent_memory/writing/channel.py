@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from django.db import connections, models, router
+from django.db import models, router
 from django.utils import timezone
 
 from django_agent_memory.exceptions import Conflict
@@ -22,7 +22,7 @@ from django_agent_memory.text import gate
 from django_agent_memory.text.folding import haystack
 
 from .changes import Change, Checked, batches, check
-from .locking import lock, locked, run_serialised
+from .locking import lock, locked, run_serialised, upsert
 
 MAX_ACTOR_LENGTH = 255
 MAX_REASON_LENGTH = 1_000
@@ -230,18 +230,12 @@ class _Transcript:
         if not rows:
             return
         identity = ["workspace", "key"]
-        # MariaDB takes any unique constraint as the target and refuses to be told which.
-        targeted = connections[self.using].features.supports_update_conflicts_with_target
-        self._rows(model).bulk_create(
-            rows,
-            update_conflicts=True,
-            unique_fields=identity if targeted else None,
-            update_fields=[
-                column.name
-                for column in model._meta.concrete_fields
-                if not column.primary_key and column.name not in identity
-            ],
-        )
+        overwrite = [
+            column.name
+            for column in model._meta.concrete_fields
+            if not column.primary_key and column.name not in identity
+        ]
+        upsert(model, rows, identity=identity, overwrite=overwrite, using=self.using)
 
     def _delete(self, model: type[Any], keys: list[str]) -> None:
         if keys:

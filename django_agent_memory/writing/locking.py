@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
-from django.db import IntegrityError, OperationalError, connections, models, transaction
+from django.db import OperationalError, connections, models, transaction
 from django.db.models import F
 
 from django_agent_memory.conf import conf
@@ -60,11 +60,11 @@ def run_serialised(using: str, work: Callable[[], _Result]) -> _Result:
 def lock(path: str, *, using: str, create: bool) -> Workspace | None:
     """Lock the workspace's row and return it fresh; if missing, `create` it or return None."""
     rows = Workspace.objects.using(using).filter(path=path)
-    taken = rows.update(revision=F("revision"))
-    if not taken and create:
+    if not rows.update(revision=F("revision")):
+        if not create:
+            return None
         _create(path, using)
-        taken = rows.update(revision=F("revision"))
-    return locked(rows, using).get() if taken else None
+    return locked(rows, using).get()
 
 
 def locked(rows: models.QuerySet[_Row], using: str) -> models.QuerySet[_Row]:
@@ -77,12 +77,26 @@ def locked(rows: models.QuerySet[_Row], using: str) -> models.QuerySet[_Row]:
 
 
 def _create(path: str, using: str) -> None:
-    """Insert the workspace; losing the race for it is as good."""
-    try:
-        with transaction.atomic(using=using):
-            Workspace.objects.using(using).create(path=path)
-    except IntegrityError:
-        pass
+    """Insert the workspace and hold its lock; if it is there by now, wait for its lock.
+
+    An upsert, because a plain insert that fails leaves a shared lock behind on MariaDB, and two
+    who hold that one deadlock when both want the row.
+    """
+    upsert(Workspace, [Workspace(path=path)], identity=["path"], overwrite=["path"], using=using)
+
+
+def upsert(
+    model: type[_Row], rows: list[_Row], *, identity: list[str], overwrite: list[str], using: str
+) -> None:
+    """Insert the rows; of those whose `identity` is there already, set the `overwrite` fields."""
+    # MariaDB takes any unique constraint as the target and refuses to be told which.
+    targeted = connections[using].features.supports_update_conflicts_with_target
+    model._default_manager.using(using).bulk_create(
+        rows,
+        update_conflicts=True,
+        unique_fields=identity if targeted else None,
+        update_fields=overwrite,
+    )
 
 
 def _is_contention(error: OperationalError) -> bool:

@@ -1,0 +1,1 @@
+"""The write channel under real processes, real threads and real locks."""
