@@ -1,0 +1,24 @@
+"""What every test may ask for."""
+
+from __future__ import annotations
+
+import pytest
+from django.core.cache import cache
+
+from django_agent_memory.memory import Memory
+
+
+@pytest.fixture(autouse=True)
+def _empty_cache() -> None:
+    cache.clear()
+
+
+@pytest.fixture
+def memory(db: None) -> Memory:
+    """A memory that nothing has been written to."""
+    return Memory("core", actor="scribe")
+
+
+def pytest_make_parametrize_id(val: object) -> str | None:
+    """Name awkward strings by their escapes, so that ids are printable and the same everywhere."""
+    return ascii(val)[:60] if isinstance(val, str) and not val.isalnum() else None
