@@ -34,9 +34,10 @@ def run_serialised(using: str, work: Callable[[], _Result]) -> _Result:
     """Run `work` in a transaction on alias `using`; try again, up to the deadline, if it was busy.
 
     Only a transaction that was opened here is tried again, for a failed COMMIT too; inside a
-    caller's own transaction there is nothing left to try. Either way the end of it is `Busy`.
+    caller's own transaction there is nothing left to try. Either way the end of it is `Busy`. The
+    deadline counts from the first refusal: SQLite has by then waited 5 s of its own, unfairly.
     """
-    deadline = time.monotonic() + conf.write_deadline
+    deadline: float | None = None
     connection = connections[using]
     owned = connection.get_autocommit() and not connection.in_atomic_block
     pause = _FIRST_PAUSE
@@ -47,8 +48,10 @@ def run_serialised(using: str, work: Callable[[], _Result]) -> _Result:
         except OperationalError as error:
             if not _is_contention(error):
                 raise
+            now = time.monotonic()
+            deadline = deadline or now + conf.write_deadline
             wait = random.uniform(pause / 2, pause)  # noqa: S311  (jitter, not a secret)
-            if not owned or time.monotonic() + wait > deadline:
+            if not owned or now + wait > deadline:
                 raise Busy(
                     "The memory is busy: the database stayed locked, so nothing was written. "
                     "Try the same call again in a moment."
@@ -60,7 +63,8 @@ def run_serialised(using: str, work: Callable[[], _Result]) -> _Result:
 def lock(path: str, *, using: str, create: bool) -> Workspace | None:
     """Lock the workspace's row and return it fresh; if missing, `create` it or return None."""
     rows = Workspace.objects.using(using).filter(path=path)
-    if not rows.update(revision=F("revision")):
+    known_missing = create and _locks_gaps(using) and not rows.exists()
+    if known_missing or not rows.update(revision=F("revision")):
         if not create:
             return None
         _create(path, using)
@@ -83,6 +87,17 @@ def _create(path: str, using: str) -> None:
     who hold that one deadlock when both want the row.
     """
     upsert(Workspace, [Workspace(path=path)], identity=["path"], overwrite=["path"], using=using)
+
+
+def _locks_gaps(using: str) -> bool:
+    """Whether an UPDATE that finds no row locks the gap, so that two who then insert deadlock.
+
+    That is MariaDB and MySQL above read committed (Django's default there).
+    """
+    connection = connections[using]
+    return connection.vendor == "mysql" and (
+        connection.isolation_level not in ("read committed", "read uncommitted")  # type: ignore[attr-defined]
+    )
 
 
 def upsert(
