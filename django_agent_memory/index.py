@@ -31,6 +31,17 @@ def read_index(path: str, *, using: str) -> Index:
     )
 
 
+def read_version(path: str, *, using: str) -> tuple[str, int]:
+    """Return the version of the index text ("" for no workspace) and the workspace's revision."""
+    row = (
+        Workspace.objects.using(using)
+        .filter(path=path)
+        .values_list("index_version", "revision")
+        .first()
+    )
+    return row or ("", 0)
+
+
 def index_lines(path: str, *, using: str) -> tuple[IndexLine, ...]:
     """Return every entry of the workspace's index in key order, whatever its budget."""
     return tuple(

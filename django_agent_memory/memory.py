@@ -159,6 +159,10 @@ class Memory:
         """Return the index text with its version and the workspace's revision."""
         return index.read_index(self.path, using=self._reads_from())
 
+    def index_version(self) -> tuple[str, int]:
+        """Return the version of the index text and the workspace's revision; makes no text."""
+        return index.read_version(self.path, using=self._reads_from())
+
     def keys(self, prefix: str = "") -> tuple[str, ...]:
         """Return the keys of all notes that start with exactly `prefix`, in key order."""
         gate.check_text(prefix, name="prefix", limit=conf.max_key_length)
@@ -214,6 +218,7 @@ class Memory:
     asearch = _twin(search)
     aindex_note = _twin(index_note)
     aindex = _twin(index)
+    aindex_version = _twin(index_version)
     akeys = _twin(keys)
     ahistory = _twin(history)
     anear_keys = _twin(near_keys)

@@ -66,7 +66,8 @@ class AgentKeyQuerySet(models.QuerySet["AgentKey"]):
             digest=digest_of(secret),
             access=access,
             tools=None if tools is None else list(tools),
-            user=user,
+            # By its key: users may live in another database, and then no object may be assigned.
+            user_id=None if user is None else user.pk,
             expires_at=expires_at,
         )
         return key, secret
@@ -96,9 +97,12 @@ class AgentKey(models.Model):
         blank=True,
         help_text=_("The only tools this key may use; empty is all that its access allows."),
     )
+    # Users may live in another database: no constraint to them, and no query for keys there when
+    # one is deleted. The key of a user who is gone is refused.
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL,
-        models.SET_NULL,
+        models.DO_NOTHING,
+        db_constraint=False,
         null=True,
         blank=True,
         related_name="+",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from typing import Any
 
@@ -11,6 +10,9 @@ from django.db.models.fields.related import ForeignObject
 from django.db.models.functions import Length
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
+
+from django_agent_memory.exceptions import Refused
+from django_agent_memory.text.gate import parse_json
 
 from .fields import ExactTextField, KeyField
 from .workspace import Workspace
@@ -24,7 +26,7 @@ class NoteQuerySet(models.QuerySet["Note"]):
 
         A range in key order: LIKE folds case on SQLite and takes no index elsewhere.
         """
-        end = _after_all_with(prefix)
+        end = after_all_with(prefix)
         notes = self.filter(key__gte=prefix) if prefix else self
         return notes if end is None else notes.filter(key__lt=end)
 
@@ -126,12 +128,12 @@ def body_value(body: str, *, is_json: bool) -> Any:
     if not is_json:
         return body
     try:
-        return json.loads(body)
-    except (ValueError, RecursionError):
+        return parse_json(body)
+    except Refused:
         return body
 
 
-def _after_all_with(prefix: str) -> str | None:
+def after_all_with(prefix: str) -> str | None:
     """Return the least string greater than all that start with `prefix`; None if there is none."""
     stem = prefix.rstrip(chr(sys.maxunicode))
     if not stem:

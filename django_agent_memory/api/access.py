@@ -1,0 +1,151 @@
+"""What a caller may do, asked by every endpoint: a key by its own terms, a user by permissions.
+
+Both fail closed. What one may not know of is answered exactly as what does not exist.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from django.db.models import QuerySet
+
+from django_agent_memory.exceptions import NotAllowed, Refused
+from django_agent_memory.memory import Memory
+from django_agent_memory.models import AgentKey
+from django_agent_memory.tools import TOOLS, ToolSpec
+from django_agent_memory.writing import MAX_ACTOR_LENGTH
+
+from .problems import no_such_workspace
+
+_APP = "agent_memory"
+_READS = ("view_note",)
+_WRITES: dict[str, tuple[str, ...]] = {
+    "remember": ("add_note", "change_note"),
+    "forget": ("delete_note",),
+}
+_EVERY_WRITE = ("add_note", "change_note", "delete_note")
+
+
+class Access(Protocol):
+    """What the endpoints ask of a credential; `NotAllowed` names what is missing."""
+
+    @property
+    def workspace_revision(self) -> int | None:
+        """The revision of the credential's only workspace, None if it reaches several."""
+
+    def memory(self, path: str | None) -> Memory:
+        """Return the memory at `path`, or the credential's own; raises 404 for a foreign one."""
+
+    def may_use(self, spec: ToolSpec) -> bool:
+        """Whether the tool is among those of this credential."""
+
+    def require_tool(self, spec: ToolSpec) -> None:
+        """Raise unless `may_use`."""
+
+    def require(self, *permissions: str, tool: str | None = None) -> None:
+        """Raise unless a user has the model permissions, or a key may use the tool.
+
+        Without a tool, every key may read and none may write.
+        """
+
+    def visible(self, rows: QuerySet[Any], workspace: str) -> QuerySet[Any]:
+        """Return the rows that are in reach; `workspace` is the lookup of their workspace."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeyAccess:
+    """An agent key: its workspace and no other, its access, its tools."""
+
+    key: AgentKey
+
+    @property
+    def workspace_revision(self) -> int | None:
+        """The revision its workspace had when the request came in."""
+        return self.key.workspace.revision
+
+    def memory(self, path: str | None) -> Memory:
+        """Return the memory of the key's workspace; the key's name signs what it writes."""
+        if path is not None and path != self.key.workspace.path:
+            raise no_such_workspace()
+        return Memory(self.key.workspace, actor=self.key.name)
+
+    def may_use(self, spec: ToolSpec) -> bool:
+        """Whether its access and its list of tools, if it has one, allow the tool."""
+        return (spec.read_only or self._may_write()) and self._lists(spec.name)
+
+    def require_tool(self, spec: ToolSpec) -> None:
+        """Raise `NotAllowed` unless `may_use`."""
+        if not spec.read_only and not self._may_write():
+            raise NotAllowed(
+                f"This agent key has read access only; {spec.name} needs read-write access."
+            )
+        if not self._lists(spec.name):
+            raise NotAllowed(f"This agent key does not include the tool {spec.name}.")
+
+    def require(self, *permissions: str, tool: str | None = None) -> None:
+        """Raise `NotAllowed` unless it may use the tool; without one, any key may read."""
+        if tool is not None:
+            self.require_tool(TOOLS[tool])
+        elif not all(permission.startswith("view_") for permission in permissions):
+            raise NotAllowed(
+                f"An agent key cannot do this; it takes a user with {_named(permissions[0])}."
+            )
+
+    def visible(self, rows: QuerySet[Any], workspace: str) -> QuerySet[Any]:
+        """Return the rows of the key's workspace."""
+        return rows.filter(**{workspace: self.key.workspace_id})
+
+    def _may_write(self) -> bool:
+        return self.key.access == AgentKey.Access.READ_WRITE
+
+    def _lists(self, tool: str) -> bool:
+        tools = self.key.tools
+        return tools is None or (isinstance(tools, list) and tool in tools)
+
+
+@dataclass(frozen=True, slots=True)
+class UserAccess:
+    """A logged-in user: every workspace, as far as Django's model permissions go."""
+
+    user: Any
+
+    @property
+    def workspace_revision(self) -> int | None:
+        """None: a user reaches several workspaces."""
+        return None
+
+    def memory(self, path: str | None) -> Memory:
+        """Return the memory at `path`, which a user has to name; the username signs the writes."""
+        if path is None:
+            raise Refused("Name the workspace in front of the tool: tools/<workspace>/<tool>/.")
+        return Memory(path, actor=str(self.user.get_username())[:MAX_ACTOR_LENGTH])
+
+    def may_use(self, spec: ToolSpec) -> bool:
+        """Whether the user has every permission that the tool takes."""
+        return all(self._has(permission) for permission in _permissions(spec))
+
+    def require_tool(self, spec: ToolSpec) -> None:
+        """Raise `NotAllowed` unless `may_use`."""
+        self.require(*_permissions(spec))
+
+    def require(self, *permissions: str, tool: str | None = None) -> None:
+        """Raise `NotAllowed` with the first of the permissions that the user lacks."""
+        for permission in permissions:
+            if not self._has(permission):
+                raise NotAllowed(f"You lack the permission {_named(permission)}.")
+
+    def visible(self, rows: QuerySet[Any], workspace: str) -> QuerySet[Any]:
+        """Return all rows: model permissions hold for every workspace."""
+        return rows
+
+    def _has(self, permission: str) -> bool:
+        return bool(self.user.has_perm(_named(permission)))
+
+
+def _permissions(spec: ToolSpec) -> tuple[str, ...]:
+    return _READS if spec.read_only else _WRITES.get(spec.name, _EVERY_WRITE)
+
+
+def _named(permission: str) -> str:
+    return f"{_APP}.{permission}"

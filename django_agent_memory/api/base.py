@@ -1,0 +1,114 @@
+"""The base of every endpoint: REST framework's view with each of its policies pinned.
+
+Class attributes of `APIView` default to the host's `REST_FRAMEWORK`. Whatever stands there, an
+agent is to meet the same parser, renderer, authentication and errors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from django.db import connections, transaction
+from django.http import HttpRequest, HttpResponse
+from rest_framework.exceptions import MethodNotAllowed, NotAuthenticated
+from rest_framework.negotiation import BaseContentNegotiation
+from rest_framework.request import Request
+from rest_framework.views import APIView
+
+from django_agent_memory.models import AgentKey
+
+from .access import Access, KeyAccess, UserAccess
+from .authentication import AgentKeyAuthentication, UserAuthentication
+from .parsing import JSONParser
+from .problems import answer_problem
+from .rendering import JSON, JSONRenderer
+
+
+class OnlyJSON(BaseContentNegotiation):
+    """Takes the one parser and the one renderer, whatever `Accept` or `?format=` say."""
+
+    def select_parser(self, request: Any, parsers: Any) -> Any:
+        """Return the parser; it refuses other media types itself."""
+        return parsers[0]
+
+    def select_renderer(
+        self, request: Any, renderers: Any, format_suffix: str | None = None
+    ) -> tuple[Any, str]:
+        """Return the renderer."""
+        return renderers[0], JSON
+
+
+class Endpoint(APIView):
+    """A view for agents and users. In a handler, `self.access` says what the caller may do."""
+
+    authentication_classes = (AgentKeyAuthentication, UserAuthentication)
+    permission_classes = ()
+    throttle_classes = ()
+    parser_classes = (JSONParser,)
+    renderer_classes = (JSONRenderer,)
+    content_negotiation_class = OnlyJSON
+    metadata_class = None
+    versioning_class = None
+    http_method_names = ["get", "head", "post", "put", "patch", "delete"]
+
+    access: Access
+    # Instances without state, shared by all requests.
+    _authenticators = [AgentKeyAuthentication(), UserAuthentication()]
+    _negotiator = OnlyJSON()
+    _parsers = [JSONParser()]
+    _accepted = (JSONRenderer(), JSON)
+
+    @classmethod
+    def as_view(cls, **initkwargs: Any) -> Callable[..., Any]:
+        """Return the view, out of ATOMIC_REQUESTS on every alias: each write is its own unit."""
+        view = super().as_view(**initkwargs)
+        for alias in connections:
+            view = transaction.non_atomic_requests(using=alias)(view)
+        return view
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        """Find out who calls, or raise 401; what they may do is asked by each handler."""
+        request.accepted_renderer, request.accepted_media_type = self._accepted
+        request.version = request.versioning_scheme = None
+        user, key = request.user, request.auth
+        if request.successful_authenticator is None:
+            raise NotAuthenticated(
+                "Send an agent key: the header Authorization: Bearer with the key behind it."
+            )
+        self.access = KeyAccess(key) if isinstance(key, AgentKey) else UserAccess(user)
+
+    def get_authenticators(self) -> Any:
+        """Return the bearer key first, so that a stray session cookie never counts beside it."""
+        return self._authenticators
+
+    def get_parsers(self) -> Any:
+        """Return the JSON parser."""
+        return self._parsers
+
+    def perform_content_negotiation(self, request: Any, force: Any = None) -> Any:
+        """Return the JSON renderer."""
+        return self._accepted
+
+    def get_exception_handler(self) -> Callable[[Exception, dict[str, Any]], HttpResponse]:
+        """Return our handler, not the host's."""
+        return answer_problem
+
+    @property
+    def default_response_headers(self) -> dict[str, str]:
+        """No headers: `Allow` belongs to a 405."""
+        return {}
+
+    def http_method_not_allowed(self, request: Any, *args: Any, **kwargs: Any) -> Any:
+        """Raise 405 with the methods this address has."""
+        raise method_not_allowed(request, self.allowed_methods)
+
+
+def method_not_allowed(request: HttpRequest | Request, allowed: list[str]) -> MethodNotAllowed:
+    """Return the error for a method that is not among `allowed`."""
+    methods = ", ".join(sorted(allowed))
+    error = MethodNotAllowed(
+        str(request.method), detail=f"The method {request.method} is not for this; use {methods}."
+    )
+    error.allow = methods  # type: ignore[attr-defined]
+    return error

@@ -1,0 +1,192 @@
+"""The filters of the lists. Values are taken as they are: never stripped, coerced or ignored.
+
+Django's form fields trim text, read times by the language of the request and skip what they cannot
+read; these refuse in one sentence instead.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from typing import Any
+
+import django_filters
+from django import forms
+from django.db.models import QuerySet
+
+from django_agent_memory.conf import conf
+from django_agent_memory.exceptions import Refused
+from django_agent_memory.models import IndexEntry, Note, Revision, Workspace
+from django_agent_memory.models.note import after_all_with
+from django_agent_memory.search.scan import matching
+from django_agent_memory.text import gate
+
+from .moments import parse_moment
+
+PAGING = ("cursor", "page_size", "ordering", "format")
+_MAY_BE_BLANK = ("search", "key_prefix")
+
+
+class _Field(forms.Field):
+    """A field without opinions; the filters' own checks raise `Refused`."""
+
+    widget = forms.TextInput
+
+
+class _Filter(django_filters.Filter):
+    """A filter on one text value that `check` has passed."""
+
+    field_class = _Field
+
+    def filter(self, qs: QuerySet[Any], value: Any) -> QuerySet[Any]:
+        """Return the rows that fit; all of them if the parameter is not there."""
+        if value is None:
+            return qs
+        return super().filter(qs, self.check(value))  # type: ignore[no-any-return]
+
+    def check(self, value: str) -> Any:
+        """Return the value to compare with."""
+        gate.check_characters(value, name=self.name)
+        return value
+
+    @property
+    def name(self) -> str:
+        """The query parameter."""
+        return str(self.field_name)
+
+
+class _Path(_Filter):
+    def check(self, value: str) -> str:
+        return gate.check_path(value)
+
+
+class _Key(_Filter):
+    def check(self, value: str) -> str:
+        return gate.check_key(value, limit=conf.max_key_length)
+
+
+class _KeyPrefix(_Filter):
+    def filter(self, qs: QuerySet[Any], value: Any) -> QuerySet[Any]:
+        if not value:
+            return qs
+        gate.check_text(value, name="key_prefix", limit=conf.max_key_length)
+        rows = qs.filter(key__gte=value)
+        end = after_all_with(value)
+        return rows if end is None else rows.filter(key__lt=end)
+
+
+class _Moment(_Filter):
+    def check(self, value: str) -> Any:
+        return parse_moment(value, name=f"A time for {self.field_name}")
+
+
+class _Number(_Filter):
+    def check(self, value: str) -> int:
+        if not re.fullmatch("[0-9]{1,18}", value):
+            raise Refused(f"A {self.field_name} must be a whole number.")
+        return int(value)
+
+
+class _Operation(_Filter):
+    def check(self, value: str) -> str:
+        if value not in Revision.Operation.values:
+            raise Refused(f"operation must be one of: {', '.join(Revision.Operation.values)}.")
+        return value
+
+
+class _HasSummary(_Filter):
+    def filter(self, qs: QuerySet[Any], value: Any) -> QuerySet[Any]:
+        if value is None:
+            return qs
+        if value not in ("true", "false"):
+            raise Refused("has_summary must be true or false.")
+        return qs.filter(summary__isnull=value == "false")
+
+
+class _Search(_Filter):
+    def filter(self, qs: QuerySet[Any], value: Any) -> QuerySet[Any]:
+        return qs if value is None else matching(qs, value)
+
+
+class _Filters(django_filters.FilterSet):
+    """What the filter sets share: they know every parameter there is, and read none as absent."""
+
+    def __init__(self, data: dict[str, str], queryset: QuerySet[Any]) -> None:
+        super().__init__(data, queryset=queryset)
+        _check_names(data, list(self.filters))
+
+    def filter_queryset(self, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        """Return the rows that pass every filter that is given."""
+        for name, value in self.data.items():
+            if name in self.filters:
+                queryset = self.filters[name].filter(queryset, value)
+        return queryset
+
+
+def _check_names(data: dict[str, str], filters: Collection[str]) -> None:
+    for name, value in data.items():
+        if name not in filters and name not in PAGING:
+            known = ", ".join([*filters, *PAGING[:-1]])
+            raise Refused(f"The query parameter '{name[:32]}' is unknown; there are: {known}.")
+        if not value and name not in _MAY_BE_BLANK:
+            raise Refused(f"The query parameter '{name}' is empty; give it a value or drop it.")
+
+
+class WorkspaceFilters(_Filters):
+    """Of workspaces."""
+
+    path = _Path()
+    updated_after = _Moment("updated_at", "gte")
+    updated_before = _Moment("updated_at", "lt")
+
+    class Meta:
+        model = Workspace
+        fields: tuple[str, ...] = ()
+
+
+class NoteFilters(_Filters):
+    """Of notes; `search` is the tool's search, sizes are code points of the body."""
+
+    workspace = _Path("workspace__path")
+    key = _Key()
+    key_prefix = _KeyPrefix()
+    search = _Search()
+    has_summary = _HasSummary()
+    size_min = _Number("size", "gte")
+    size_max = _Number("size", "lte")
+    created_after = _Moment("created_at", "gte")
+    created_before = _Moment("created_at", "lt")
+    updated_after = _Moment("updated_at", "gte")
+    updated_before = _Moment("updated_at", "lt")
+
+    class Meta:
+        model = Note
+        fields: tuple[str, ...] = ()
+
+
+class IndexEntryFilters(_Filters):
+    """Of index entries."""
+
+    workspace = _Path("workspace__path")
+    key = _Key()
+    key_prefix = _KeyPrefix()
+
+    class Meta:
+        model = IndexEntry
+        fields: tuple[str, ...] = ()
+
+
+class RevisionFilters(_Filters):
+    """Of revisions."""
+
+    workspace = _Path("workspace__path")
+    key = _Key()
+    key_prefix = _KeyPrefix()
+    actor = _Filter()
+    operation = _Operation()
+    created_after = _Moment("created_at", "gte")
+    created_before = _Moment("created_at", "lt")
+
+    class Meta:
+        model = Revision
+        fields: tuple[str, ...] = ()

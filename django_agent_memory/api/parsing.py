@@ -1,0 +1,176 @@
+"""What a request says: its JSON body, its query, its preconditions; read strictly or refused.
+
+The body is read from the stream, with our own limit: neither Django's
+`DATA_UPLOAD_MAX_MEMORY_SIZE` nor what REST framework makes of it takes part.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping
+from typing import Any
+from urllib.parse import parse_qsl
+
+from django.core.handlers.wsgi import WSGIRequest
+from django.http import HttpRequest
+from rest_framework.exceptions import APIException, UnsupportedMediaType
+from rest_framework.parsers import BaseParser
+
+from django_agent_memory.conf import conf
+from django_agent_memory.exceptions import Refused
+from django_agent_memory.text import gate
+
+_MOST_PARAMETERS = 100
+_DRAINED_AT_A_TIME = 65_536
+_BROKEN_ESCAPE = re.compile("%(?![0-9A-Fa-f]{2})")
+_IF_MATCH = re.compile(r'\s*"(\d{1,19})"\s*')
+
+
+class LengthRequired(APIException):
+    """The body has no length and the server does not hand over bodies without one."""
+
+    status_code = 411
+    default_code = "length_required"
+
+
+class JSONParser(BaseParser):
+    """The only parser of every endpoint: reads `request.data` the way `read_json` does."""
+
+    media_type = "application/json"
+
+    def parse(self, stream: Any, media_type: Any = None, parser_context: Any = None) -> Any:
+        """Return the JSON body of the request in `parser_context`."""
+        return read_json(parser_context["request"]._request)
+
+
+def read_json(request: HttpRequest) -> Any:
+    """Return the parsed JSON body, {} without one.
+
+    Raises `TooLarge` over `conf.max_request_bytes` (before reading, if the length is declared),
+    `UnsupportedMediaType` for anything but plain UTF-8 JSON by its headers, `Refused` for what is
+    not UTF-8 or not JSON. A UTF-8 byte order mark is skipped.
+    """
+    declared = _declared_length(request)
+    if declared:
+        check_media_type(request)
+    _check_size(request, declared)
+    raw = _read(request)
+    if not raw:
+        return {}
+    check_media_type(request)
+    _check_size(request, len(raw))
+    try:
+        text = raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise Refused(f"The request body is not UTF-8 (byte {error.start}).") from None
+    return gate.parse_json(text)
+
+
+def check_media_type(request: HttpRequest) -> None:
+    """Raise `UnsupportedMediaType` unless the headers declare JSON, in UTF-8, not compressed."""
+    kind = request.content_type or ""
+    if kind not in ("", "application/json"):
+        _refuse_type(kind, "Send the body as JSON, with Content-Type: application/json.")
+    charset = (request.content_params or {}).get("charset", "utf-8")
+    if charset.lower() not in ("utf-8", "utf8", "us-ascii"):
+        _refuse_type(kind, "Send the body in UTF-8, the only charset that is read.")
+    if request.headers.get("Content-Encoding", "identity").lower() != "identity":
+        _refuse_type(kind, "Send the body without a Content-Encoding; it is not unpacked.")
+
+
+def read_query(request: HttpRequest) -> dict[str, str]:
+    """Return the query parameters; raises `Refused` for one given twice and for broken escapes.
+
+    Nothing is decoded leniently: a key with a replacement character in it would be another key.
+    """
+    raw = request.META.get("QUERY_STRING", "")
+    if not raw:
+        return {}
+    if _BROKEN_ESCAPE.search(raw):
+        raise Refused("The query string has a '%' without two hexadecimal digits behind it.")
+    try:
+        if isinstance(request, WSGIRequest):
+            raw = raw.encode("latin-1").decode()
+        pairs = parse_qsl(
+            raw, keep_blank_values=True, errors="strict", max_num_fields=_MOST_PARAMETERS
+        )
+    except UnicodeError:
+        raise Refused("The query string is not UTF-8.") from None
+    except ValueError:
+        raise Refused(f"The query has more than {_MOST_PARAMETERS} parameters.") from None
+    query = dict(pairs)
+    if len(query) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise Refused(f"The query parameter '{twice[:64]}' is given more than once.")
+    return query
+
+
+def read_fields(data: object, *, required: Collection[str], optional: Collection[str]) -> Any:
+    """Return the JSON object `data`; raises `Refused` for missing and for unknown fields."""
+    if not isinstance(data, dict):
+        raise Refused("The request body must be a JSON object.")
+    for name in data:
+        if name not in required and name not in optional:
+            known = ", ".join([*required, *optional])
+            raise Refused(f"The field '{name[:64]}' is unknown; the fields are: {known}.")
+    for name in required:
+        if name not in data:
+            raise Refused(f"The field '{name}' is missing.")
+    return data
+
+
+def expected_revision(request: HttpRequest, fields: Mapping[str, Any]) -> Any:
+    """Return the revision a write expects, from `If-Match` or the field `expected_revision`.
+
+    None if neither is given. Raises `Refused` if they differ. The field is checked by the write.
+    """
+    header = request.headers.get("If-Match")
+    in_body = fields.get("expected_revision")
+    if header is None:
+        return in_body
+    matched = _IF_MATCH.fullmatch(header)
+    if matched is None:
+        raise Refused('If-Match must be one revision number in quotes, such as "3".')
+    number = int(matched[1])
+    if in_body is not None and (type(in_body) is not int or in_body != number):
+        raise Refused("If-Match and expected_revision differ; send one of them.")
+    return number
+
+
+def _declared_length(request: HttpRequest) -> int:
+    digits = request.META.get("CONTENT_LENGTH") or "0"
+    return int(digits) if digits.isascii() and digits.isdigit() else 0
+
+
+def _read(request: HttpRequest) -> bytes:
+    """Read one byte more than is allowed at most."""
+    size = conf.max_request_bytes + 1
+    chunked = "HTTP_TRANSFER_ENCODING" in request.META and not request.META.get("CONTENT_LENGTH")
+    if chunked and isinstance(request, WSGIRequest):
+        # Django reads a body without a length as empty; some servers say where it ends.
+        if not request.META.get("wsgi.input_terminated"):
+            raise LengthRequired("Send the body with a Content-Length.")
+        return bytes(request.META["wsgi.input"].read(size))
+    return bytes(request.read(size))
+
+
+def _check_size(request: HttpRequest, size: int) -> None:
+    limit = conf.max_request_bytes
+    if size > limit:
+        _drain(request, size)
+    gate.check_length(size, name="request body", limit=limit, unit="bytes")
+
+
+def _drain(request: HttpRequest, size: int) -> None:
+    """Take in what is moderately too large: closed on unread data, the client sees no answer."""
+    left = min(size, 4 * conf.max_request_bytes)
+    while left > 0:
+        chunk = request.read(min(left, _DRAINED_AT_A_TIME))
+        if not chunk:
+            return
+        left -= len(chunk)
+
+
+def _refuse_type(kind: str, sentence: str) -> None:
+    raise UnsupportedMediaType(kind, detail=sentence)

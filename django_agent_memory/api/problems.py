@@ -1,0 +1,128 @@
+"""The one place where an exception becomes an answer: `application/problem+json` (RFC 9457).
+
+`detail` is one English sentence of at most 300 characters that a model can act on; it is never
+translated. `code` is stable. What was not foreseen is logged and answered without its text.
+"""
+
+from __future__ import annotations
+
+import logging
+from http import HTTPStatus
+from typing import Any
+
+from django.contrib.auth.decorators import login_not_required
+from django.core.exceptions import PermissionDenied, SuspiciousOperation
+from django.core.signals import got_request_exception
+from django.http import Http404, HttpRequest, HttpResponse
+from django.http.request import UnreadablePostError
+from django.views.decorators.csrf import csrf_exempt
+from rest_framework import exceptions as rest
+
+from django_agent_memory.exceptions import (
+    AgentMemoryError,
+    Busy,
+    Conflict,
+    NotAllowed,
+    Refused,
+    TooLarge,
+)
+from django_agent_memory.text.rendering import one_line
+
+from .rendering import json_answer
+
+PROBLEM_JSON = "application/problem+json"
+LONGEST_DETAIL = 300
+RETRY_AFTER_SECONDS = 1
+NO_SUCH_WORKSPACE = "There is no such workspace."
+
+_HEAD_SHOWN = 140
+_logger = logging.getLogger("django_agent_memory.api")
+
+# The first that fits counts, so a leaf stands before its base.
+_STATUSES: tuple[tuple[type[Exception], int], ...] = (
+    (TooLarge, 413),
+    (Refused, 400),
+    (Conflict, 409),
+    (Busy, 503),
+    (NotAllowed, 403),
+)
+_FOREIGN: tuple[tuple[type[Exception], int, str, str], ...] = (
+    (Http404, 404, "not_found", "There is nothing at this address."),
+    (PermissionDenied, 403, "not_allowed", "This is not allowed."),
+    (SuspiciousOperation, 400, "bad_request", "The request is malformed or over a limit."),
+    (UnreadablePostError, 400, "bad_request", "The request body ended before it was complete."),
+)
+
+
+def answer_problem(exc: Exception, context: dict[str, Any]) -> HttpResponse:
+    """Return the problem document for `exc`; the exception handler of every endpoint."""
+    if isinstance(exc, AgentMemoryError):
+        return _own_problem(exc)
+    if isinstance(exc, rest.APIException):
+        return _rest_problem(exc)
+    for kind, status, code, detail in _FOREIGN:
+        if isinstance(exc, kind):
+            return problem(status, code, detail)
+    return _unexpected(exc, context["request"])
+
+
+def problem(
+    status: int, code: str, detail: str, *, headers: dict[str, str] | None = None, **members: Any
+) -> HttpResponse:
+    """Return a problem document; `members` are further fields such as `current_revision`."""
+    document = {
+        "type": "about:blank",
+        "title": HTTPStatus(status).phrase,
+        "status": status,
+        "detail": _sentence(detail),
+        "code": code,
+        **members,
+    }
+    return json_answer(document, status=status, content_type=PROBLEM_JSON, headers=headers)
+
+
+def no_such_workspace() -> rest.NotFound:
+    """Return the error for a workspace that is not there, or that the caller may not know of."""
+    return rest.NotFound(NO_SUCH_WORKSPACE, code="not_found")
+
+
+@csrf_exempt
+@login_not_required
+def not_found(request: HttpRequest) -> HttpResponse:
+    """Answer an address that no endpoint has; the last route of the urlconf."""
+    return problem(404, "not_found", "There is no endpoint at this address.")
+
+
+def _own_problem(error: AgentMemoryError) -> HttpResponse:
+    status = next((status for kind, status in _STATUSES if isinstance(error, kind)), 400)
+    if isinstance(error, Conflict):
+        revision = error.current_revision
+        return problem(status, error.code, str(error), current_revision=revision)
+    headers = {"Retry-After": str(RETRY_AFTER_SECONDS)} if isinstance(error, Busy) else None
+    return problem(status, error.code, str(error), headers=headers)
+
+
+def _rest_problem(error: rest.APIException) -> HttpResponse:
+    headers = {}
+    if challenge := getattr(error, "auth_header", None):
+        headers["WWW-Authenticate"] = challenge
+    if allowed := getattr(error, "allow", None):
+        headers["Allow"] = allowed
+    return problem(error.status_code, str(error.get_codes()), str(error.detail), headers=headers)
+
+
+def _unexpected(error: Exception, request: Any) -> HttpResponse:
+    """Log what nobody foresaw and tell error reporters of it, as Django does for its own 500."""
+    _logger.error("Unexpected error: %s %s", request.method, request.path, exc_info=error)
+    got_request_exception.send(sender=None, request=request)
+    return problem(
+        500, "internal_error", "The server failed to answer; its log says why. Try again later."
+    )
+
+
+def _sentence(detail: str) -> str:
+    """Fold to one line of at most 300 characters; what is cut out is the middle."""
+    line = one_line(detail)
+    if len(line) <= LONGEST_DETAIL:
+        return line
+    return f"{line[:_HEAD_SHOWN]}…{line[_HEAD_SHOWN + 1 - LONGEST_DETAIL :]}"

@@ -1,0 +1,101 @@
+"""The rows of the resources as JSON: which fields, under which names; nothing is read from them.
+
+Each row names its workspace and that workspace's revision. Bodies come with one row, never with a
+list of them.
+"""
+
+from __future__ import annotations
+
+import datetime
+from typing import Any
+
+from rest_framework import serializers
+
+from django_agent_memory.text.rendering import index_line
+
+from .moments import render_moment
+
+
+class Moment(serializers.DateTimeField):
+    """A time in ISO 8601 with an offset, whatever the host's DATETIME_FORMAT is."""
+
+    def to_representation(self, value: datetime.datetime) -> str:
+        """Return the text."""
+        return render_moment(value)
+
+
+class Body(serializers.Field):  # type: ignore[type-arg]
+    """A body with the JSON type it was stored with."""
+
+    def to_representation(self, value: Any) -> Any:
+        """Return the value itself."""
+        return value
+
+
+class WorkspaceSerializer(serializers.Serializer):  # type: ignore[type-arg]
+    """A workspace."""
+
+    id = serializers.IntegerField()
+    path = serializers.CharField()
+    title = serializers.CharField()
+    description = serializers.CharField()
+    index_budget = serializers.IntegerField(allow_null=True)
+    workspace_revision = serializers.IntegerField(source="revision")
+    created_at = Moment()
+    updated_at = Moment()
+
+
+class _RowSerializer(serializers.Serializer):  # type: ignore[type-arg]
+    id = serializers.IntegerField()
+    workspace = serializers.CharField(source="workspace.path")
+    workspace_revision = serializers.IntegerField(source="workspace.revision")
+    key = serializers.CharField()
+
+
+class NoteLineSerializer(_RowSerializer):
+    """A note in a list; `size` is the length of its body in code points."""
+
+    summary = serializers.CharField(allow_null=True)
+    size = serializers.IntegerField()
+    revision = serializers.IntegerField()
+    created_at = Moment()
+    updated_at = Moment()
+
+
+class NoteSerializer(NoteLineSerializer):
+    """A note with its body."""
+
+    body = Body(source="value")
+
+
+class IndexEntrySerializer(_RowSerializer):
+    """An index entry: the whole summary, and the line that the index shows of it."""
+
+    summary = serializers.CharField()
+    line = serializers.SerializerMethodField()
+
+    def get_line(self, entry: Any) -> str:
+        """Return the line."""
+        return index_line(entry.key, entry.summary)
+
+
+class RevisionLineSerializer(_RowSerializer):
+    """A revision in a list."""
+
+    number = serializers.IntegerField()
+    operation = serializers.CharField()
+    summary = serializers.CharField(allow_null=True)
+    actor = serializers.CharField()
+    reason = serializers.CharField()
+    created_at = Moment()
+
+
+class RevisionSerializer(RevisionLineSerializer):
+    """A revision with the body that was stored; null after a forget (and `has_body` false)."""
+
+    has_body = serializers.SerializerMethodField()
+    body = Body(source="value")
+
+    def get_has_body(self, revision: Any) -> bool:
+        """Return whether there was a note after it; its body may itself be null."""
+        return revision.body is not None

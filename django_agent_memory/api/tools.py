@@ -1,0 +1,80 @@
+"""The tools over HTTP: a call is one POST, a read may also be a GET."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.http import HttpResponse
+from rest_framework.exceptions import NotFound
+from rest_framework.request import Request
+
+from django_agent_memory.memory import Memory
+from django_agent_memory.text import gate
+from django_agent_memory.tools import TOOLS, ToolSpec, dispatch
+
+from .base import Endpoint, method_not_allowed
+from .parsing import expected_revision, read_json, read_query
+from .rendering import json_answer
+
+
+class ToolView(Endpoint):
+    """`POST tools/<tool>/` with JSON arguments; `GET` with a query, for tools that only read.
+
+    Answers `{"text": what the model reads, …fields}`. A workspace path in front of the tool's name
+    is optional for a key and needed by a user.
+    """
+
+    http_method_names = ["get", "head", "post"]
+
+    def post(self, request: Request, tool: str, workspace: str | None = None) -> HttpResponse:
+        """Call the tool with the JSON body."""
+        spec, memory = self._called(tool, workspace)
+        arguments = read_json(request._request)
+        if not spec.read_only and "If-Match" in request.headers:
+            arguments = _with_precondition(request, arguments)
+        return _answer(memory, spec, arguments)
+
+    def get(self, request: Request, tool: str, workspace: str | None = None) -> HttpResponse:
+        """Call the tool with the query parameters."""
+        spec, memory = self._called(tool, workspace)
+        if not spec.read_only:
+            raise method_not_allowed(request, ["POST"])
+        return _answer(memory, spec, read_query(request._request))
+
+    def _called(self, tool: str, workspace: str | None) -> tuple[ToolSpec, Memory]:
+        """Return the tool and the memory it is called on, once the caller may use both."""
+        memory = self.access.memory(workspace)
+        spec = TOOLS.get(tool)
+        if spec is None:
+            usable = ", ".join(s.name for s in TOOLS.values() if self.access.may_use(s))
+            raise NotFound(f"There is no such tool; yours are: {usable or 'none'}.")
+        self.access.require_tool(spec)
+        return spec, memory
+
+
+class ToolsView(Endpoint):
+    """`GET tools/`: the tools this credential may use, with the JSON schema of their arguments."""
+
+    http_method_names = ["get", "head"]
+
+    def get(self, request: Request) -> HttpResponse:
+        """List them."""
+        usable = [spec.as_json() for spec in TOOLS.values() if self.access.may_use(spec)]
+        revision = self.access.workspace_revision
+        return json_answer({"tools": usable, "workspace_revision": revision})
+
+
+def _answer(memory: Memory, spec: ToolSpec, arguments: Any) -> HttpResponse:
+    answer = dispatch(memory, spec.name, arguments)
+    return json_answer({"text": answer.text, **answer.data})
+
+
+def _with_precondition(request: Request, arguments: Any) -> Any:
+    """Return the arguments with the revision from `If-Match`; only an object is given one."""
+    if isinstance(arguments, str):
+        arguments = gate.parse_json(arguments)
+    if not isinstance(arguments, Mapping):
+        return arguments
+    expected = expected_revision(request._request, arguments)
+    return {**arguments, "expected_revision": expected}

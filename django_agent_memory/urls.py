@@ -1,0 +1,50 @@
+"""The addresses of the memory: `path("memory/", include("django_agent_memory.urls"))`.
+
+Every one works with and without its final slash, so that no redirect can turn a POST into a GET.
+Keys never ride in a path: they hold slashes, dots and blanks that servers and proxies rewrite.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from django.urls import URLPattern, path, re_path
+
+from .api.index import IndexView
+from .api.problems import not_found
+from .api.resources import (
+    IndexEntryViewSet,
+    NoteViewSet,
+    RevisionViewSet,
+    WorkspaceViewSet,
+)
+from .api.tools import ToolsView, ToolView
+
+app_name = "agent_memory"
+
+
+def _both(route: str, view: Callable[..., Any], name: str) -> list[URLPattern]:
+    """Return the route with its final slash, which has the name, and without."""
+    return [path(f"{route}/", view, name=name), path(route, view)]
+
+
+def _resource(route: str, viewset: Any, name: str) -> list[URLPattern]:
+    return [
+        *_both(route, viewset.of_list(), f"{name}-list"),
+        *_both(f"{route}/<int:pk>", viewset.of_one(), f"{name}-detail"),
+    ]
+
+
+urlpatterns = [
+    *_both("tools", ToolsView.as_view(), "tools"),
+    *_both("tools/<str:tool>", ToolView.as_view(), "tool"),
+    *_both("tools/<path:workspace>/<str:tool>", ToolView.as_view(), "workspace-tool"),
+    *_both("index", IndexView.as_view(), "index"),
+    *_both("index/<path:workspace>", IndexView.as_view(), "workspace-index"),
+    *_resource("workspaces", WorkspaceViewSet, "workspace"),
+    *_resource("notes", NoteViewSet, "note"),
+    *_resource("index-entries", IndexEntryViewSet, "index-entry"),
+    *_resource("revisions", RevisionViewSet, "revision"),
+    re_path(r"", not_found),
+]
