@@ -51,10 +51,10 @@ def database_with(options: Mapping[str, Any], **values: Any) -> dict[str, Any]:
     return {**current, **values, "OPTIONS": {**current["OPTIONS"], **options}}
 
 
-def connection_to(database: Mapping[str, Any]) -> Any:
+def connection_to(database: Mapping[str, Any], alias: str = DEFAULT_DB_ALIAS) -> Any:
     """Return a new connection, not yet open."""
     backend = load_backend(database["ENGINE"])
-    return backend.DatabaseWrapper(dict(database), DEFAULT_DB_ALIAS)
+    return backend.DatabaseWrapper(dict(database), alias)
 
 
 @contextmanager

@@ -27,7 +27,9 @@ class Host(NamedTuple):
 
 HOSTS = {
     "defaults": Host("", {}, False),
-    "sqlite-immediate-outer": Host("sqlite", {"transaction_mode": "IMMEDIATE"}, True),
+    "sqlite-immediate-outer": Host(
+        "sqlite", {"transaction_mode": "IMMEDIATE", "timeout": 30}, True
+    ),
     "postgresql-outer": Host("postgresql", {}, True),
     "mariadb-read-committed-outer": Host("mysql", {"isolation_level": "read committed"}, True),
     "mariadb-repeatable-read": Host("mysql", {"isolation_level": "repeatable read"}, False),

@@ -1,0 +1,70 @@
+"""What one write costs, and that every read inside the lock is a locking one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from django_agent_memory import Memory, Save
+
+MOST_STATEMENTS = 8
+PATH = "team/statements"
+
+WRITES: dict[str, Callable[[Memory], object]] = {
+    "new": lambda memory: memory.remember("new", "A line", "A body"),
+    "over": lambda memory: memory.remember("fact", "Another line", "Another body"),
+    "same": lambda memory: memory.remember("fact", "A line", "A body"),
+    "forget": lambda memory: memory.forget("fact"),
+}
+
+
+@pytest.fixture
+def memory() -> Memory:
+    """A memory of one note."""
+    memory = Memory(PATH)
+    memory.remember("fact", "A line", "A body")
+    return memory
+
+
+def statements(write: Callable[[], object]) -> list[str]:
+    """Return the SQL between BEGIN and COMMIT."""
+    with CaptureQueriesContext(
+        connection,
+    ) as captured:
+        write()
+    every = [query["sql"] for query in captured.captured_queries]
+    first, last = (index for index, sql in enumerate(every) if sql in ("BEGIN", "COMMIT"))
+    return every[first + 1 : last]
+
+
+@pytest.mark.parametrize("write", WRITES.values(), ids=WRITES.keys())
+def test_one_write_is_at_most_eight_statements(
+    memory: Memory, write: Callable[[Memory], object]
+) -> None:
+    executed = statements(lambda: write(memory))
+    assert 4 <= len(executed) <= MOST_STATEMENTS
+    assert executed[0].startswith("UPDATE")
+
+
+@pytest.mark.parametrize("write", WRITES.values(), ids=WRITES.keys())
+def test_every_read_inside_is_a_locking_read(
+    memory: Memory, write: Callable[[Memory], object]
+) -> None:
+    if not connection.features.has_select_for_update:
+        pytest.skip(f"{connection.vendor} locks the whole file, by the UPDATE that comes first")
+    reads = [sql for sql in statements(lambda: write(memory)) if sql.startswith("SELECT")]
+    tables = re.findall(r"FROM .agent_memory_(\w+)", "\n".join(reads))
+    assert tables[0] == "workspace"
+    assert sorted(tables) == ["indexentry", "note", "workspace"]
+    lock = "FOR NO KEY UPDATE" if connection.vendor == "postgresql" else "FOR UPDATE"
+    assert [sql.endswith(lock) for sql in reads] == [True] * 3
+
+
+def test_many_changes_are_as_many_statements_as_one(memory: Memory) -> None:
+    one = statements(lambda: memory.remember("one", "A line", "A body"))
+    saves = [Save(key=f"many/{number}", summary="A line", body="B") for number in range(50)]
+    assert len(statements(lambda: memory.apply(saves))) == len(one)
