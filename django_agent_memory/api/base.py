@@ -60,7 +60,7 @@ class Endpoint(APIView):
     _accepted = (JSONRenderer(), JSON)
 
     @classmethod
-    def as_view(cls, **initkwargs: Any) -> Callable[..., Any]:
+    def as_view(cls, **initkwargs: Any) -> Any:
         """Return the view, out of ATOMIC_REQUESTS on every alias: each write is its own unit."""
         view = super().as_view(**initkwargs)
         for alias in connections:

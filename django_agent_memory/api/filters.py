@@ -10,7 +10,7 @@ import re
 from collections.abc import Collection
 from typing import Any
 
-import django_filters
+import django_filters  # type: ignore[import-untyped]
 from django import forms
 from django.db.models import QuerySet
 
@@ -33,7 +33,7 @@ class _Field(forms.Field):
     widget = forms.TextInput
 
 
-class _Filter(django_filters.Filter):
+class _Filter(django_filters.Filter):  # type: ignore[misc]
     """A filter on one text value that `check` has passed."""
 
     field_class = _Field
@@ -104,11 +104,11 @@ class _HasSummary(_Filter):
 
 
 class _Search(_Filter):
-    def filter(self, qs: QuerySet[Any], value: Any) -> QuerySet[Any]:
+    def filter(self, qs: Any, value: Any) -> Any:
         return qs if value is None else matching(qs, value)
 
 
-class _Filters(django_filters.FilterSet):
+class _Filters(django_filters.FilterSet):  # type: ignore[misc]
     """What the filter sets share: they know every parameter there is, and read none as absent."""
 
     def __init__(self, data: dict[str, str], queryset: QuerySet[Any]) -> None:

@@ -30,7 +30,7 @@ from .rendering import json_answer
 _UNSET: Any = object()
 
 
-class Resource(ViewSetMixin, Endpoint):  # type: ignore[misc]
+class Resource(ViewSetMixin, Endpoint):
     """Rows to list and to retrieve: filtered, ordered, paged; only those in the caller's reach."""
 
     filters: ClassVar[type[Any]]
@@ -220,7 +220,7 @@ class NoteViewSet(Resource):
             expected_revision=note.revision if expected is None else expected,
             reason=fields.get("reason", ""),
         )
-        answer = {"key": done.key, "outcome": done.outcome}
+        answer: dict[str, Any] = {"key": done.key, "outcome": done.outcome}
         if isinstance(done, Forgot):
             answer["revision"] = done.revision
         return json_answer({**answer, "workspace_revision": done.workspace_revision})

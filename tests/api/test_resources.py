@@ -1,0 +1,378 @@
+"""The resources: rows, filters, search, order, pages, writes through the channel, statements."""
+
+from __future__ import annotations
+
+import datetime
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from django_agent_memory import Save
+from django_agent_memory.memory import Memory
+from django_agent_memory.models import IndexEntry, Note, Revision, Workspace
+from tests.factories import NoteFactory, UserFactory
+
+from .conftest import Agent, assert_problem, stored
+
+pytestmark = pytest.mark.django_db
+
+
+def keys(agent: Agent, address: str = "notes/", **query: Any) -> list[str]:
+    response = agent.get(address, query)
+    assert response.status_code == 200, response.content
+    return [row["key"] for row in response.json()["results"]]
+
+
+@pytest.fixture
+def admin(db: None) -> Client:
+    """A superuser's session."""
+    client = Client(raise_request_exception=False)
+    client.force_login(UserFactory(is_superuser=True))
+    return client
+
+
+# Rows
+
+
+def test_a_note_in_a_list_and_alone(agent: Agent) -> None:
+    agent.remember("k", "s", {"a": [1, None]})
+    (line,) = agent.get("notes/").json()["results"]
+    note = Note.objects.get()
+    assert line == {
+        "id": note.pk,
+        "workspace": "core",
+        "workspace_revision": 1,
+        "key": "k",
+        "summary": "s",
+        "size": 14,
+        "revision": 1,
+        "created_at": note.created_at.isoformat(),
+        "updated_at": note.updated_at.isoformat(),
+    }
+    assert agent.get(f"notes/{note.pk}").json() == {**line, "body": {"a": [1, None]}}
+
+
+def test_index_entries_and_revisions(agent: Agent) -> None:
+    agent.remember("k", "two\nlines", "b")
+    agent.call("forget", key="k")
+    agent.remember("k", "two\nlines", None)
+    (entry,) = agent.get("index-entries/").json()["results"]
+    assert (entry["summary"], entry["line"]) == ("two\nlines", "- k: two lines")
+    assert agent.get(f"index-entries/{entry['id']}/").json() == entry
+    revisions = agent.get("revisions/").json()["results"]
+    assert [row["number"] for row in revisions] == [3, 2, 1]
+    assert [row["operation"] for row in revisions] == ["remember", "forget", "remember"]
+    assert "body" not in revisions[0]
+    whole = [agent.get(f"revisions/{row['id']}/").json() for row in revisions]
+    assert [(row["has_body"], row["body"]) for row in whole] == [
+        (True, None),
+        (False, None),
+        (True, "b"),
+    ]
+
+
+def test_a_row_damaged_by_sql_is_shown(agent: Agent) -> None:
+    agent.remember("k", "s", [1])
+    for text in ("[1,", "NaN", "[1e999]", "b" * 1_000_001):
+        Note.objects.update(body=text)
+        pk = Note.objects.get().pk
+        assert agent.get(f"notes/{pk}/").json()["body"] == text
+        assert agent.call("recall", key="k").json()["body"] == text
+        assert agent.get("notes/").json()["results"][0]["size"] == len(text)
+    IndexEntry.objects.all().delete()
+    assert agent.get(f"notes/{pk}/").json()["summary"] is None
+
+
+# Filters
+
+
+def test_filters_by_key(agent: Agent) -> None:
+    for key in ("a", "a/b", "ab", "A", " a", "b_c", "bxc", "b%c"):
+        agent.remember(key)
+    for address in ("notes/", "index-entries/", "revisions/"):
+        assert keys(agent, address, key="a") == ["a"]
+        assert keys(agent, address, key=" a") == [" a"]
+        assert sorted(keys(agent, address, key_prefix="a")) == ["a", "a/b", "ab"]
+        assert keys(agent, address, key_prefix="a/") == ["a/b"]
+        assert keys(agent, address, key_prefix="b_") == ["b_c"]
+        assert keys(agent, address, key_prefix="b%") == ["b%c"]
+        assert len(keys(agent, address, key_prefix="")) == 8
+        assert keys(agent, address, workspace="core", key="zz") == []
+
+
+def test_filters_by_summary_and_size(agent: Agent) -> None:
+    Memory("core").apply([Save(key="value", body="x" * 50), Save(key="note", summary="", body="")])
+    assert keys(agent, has_summary="true") == ["note"]
+    assert keys(agent, has_summary="false") == ["value"]
+    assert keys(agent, size_min="1") == ["value"]
+    assert keys(agent, size_min="0", size_max="0") == ["note"]
+
+
+def test_filters_by_time(agent: Agent) -> None:
+    now = timezone.now()
+    for key, days in (("old", 10), ("new", 1)):
+        agent.remember(key)
+        then = now - datetime.timedelta(days=days)
+        Note.objects.filter(key=key).update(created_at=then, updated_at=then)
+        Revision.objects.filter(key=key).update(created_at=then)
+    border = (now - datetime.timedelta(days=5)).isoformat()
+    for address in ("notes/", "revisions/"):
+        assert keys(agent, address, created_after=border) == ["new"]
+        assert keys(agent, address, created_before=border) == ["old"]
+    assert keys(agent, updated_after=border, updated_before="2100-01-01") == ["new"]
+    (exact,) = agent.get("notes/", {"key": "old"}).json()["results"]
+    assert keys(agent, created_after=exact["created_at"], ordering="created_at")[0] == "old"
+
+
+def test_filters_by_actor_and_operation(agent: Agent) -> None:
+    Memory("core", actor="scribe").remember("a", "s", "b")
+    Memory("core", actor="Scribe").forget("a")
+    Memory("core", actor="scribe ").remember("c", "s", "b")
+    assert keys(agent, "revisions/", actor="scribe") == ["a"]
+    assert keys(agent, "revisions/", operation="forget", actor="Scribe") == ["a"]
+    assert keys(agent, "revisions/", actor="nobody") == []
+
+
+def test_search_is_the_tools_search(agent: Agent) -> None:
+    agent.remember("a", "s", "100% Straße")
+    agent.remember("b", "s", "100 STRASSEN")
+    agent.remember("c", "привет", "x")
+    assert keys(agent, search="strasse") == ["a", "b"]
+    assert keys(agent, search="0%") == ["a"]
+    assert keys(agent, search="ПРИВЕТ") == ["c"]
+    assert keys(agent, search=" ") == ["a", "b"]
+    assert keys(agent, search="") == ["a", "b", "c"]
+    assert keys(agent, search="\x00") == []
+    assert keys(agent, search="s", key_prefix="b", ordering="-key") == ["b"]
+
+
+def test_search_takes_the_tool(db: None) -> None:
+    agent = Agent(tools=["list_memories"])
+    assert agent.get("notes/").status_code == 200
+    assert_problem(agent.get("notes/", {"search": "x"}), 403, "not_allowed")
+
+
+@pytest.mark.parametrize(
+    ("address", "query"),
+    [
+        ("notes", "nosuch=1"), ("notes", "key="), ("notes", "workspace="), ("notes", "key=a&key=b"),
+        ("notes", "workspace=*"), ("notes", "workspace=%25"), ("notes", "workspace=a//b"),
+        ("notes", "key=%00"), ("notes", "key_prefix=%00"), ("notes", "has_summary=yes"),
+        ("notes", "size_min=-1"), ("notes", "size_min=1.5"), ("notes", "size_min=" + "9" * 30),
+        ("notes", "created_after=yesterday"), ("notes", "created_after=2026-13-01"),
+        ("notes", "created_after=2026-11-30T08:00:00+05:30"), ("notes", "created_after=%00"),
+        ("notes", "created_after=0001-01-01T00:00:00%2B14:00x"), ("notes", "ordering=body"),
+        ("notes", "ordering=haystack"), ("notes", "ordering=workspace__path"),
+        ("notes", "ordering=--key"), ("notes", "ordering=key,size"), ("notes", "ordering="),
+        ("notes", "page_size=0"), ("notes", "page_size=-1"), ("notes", "page_size=x"),
+        ("notes", "page_size="), ("notes", "page_size=" + "9" * 5000), ("notes", "cursor="),
+        ("notes", "cursor=x"), ("notes", "cursor=%00"), ("notes", "cursor=W10"),
+        ("notes", "cursor=WyJrZXkiLDEsMl0"), ("notes", "cursor=é"), ("notes", "search=%ff"),
+        ("notes", "actor=x"), ("revisions", "search=x"), ("revisions", "operation=x"),
+        ("revisions", "actor=%00"), ("revisions", "ordering=key"), ("revisions", "actor="),
+        ("index-entries", "ordering=summary"), ("workspaces", "path=a//b"),
+        ("workspaces", "key=x"), ("workspaces", "updated_after=x"),
+    ],
+)  # fmt: skip
+def test_refused_queries(agent: Agent, address: str, query: str) -> None:
+    agent.remember()
+    response = agent.http.get(f"/memory/{address}/?{query}")
+    assert_problem(response, 400, "refused")
+
+
+def test_a_format_is_not_ours_to_know(agent: Agent) -> None:
+    for name in ("api", "json", "html"):
+        response = agent.get("notes/", {"format": name})
+        assert response["Content-Type"] == "application/json"
+
+
+# Order and pages
+
+
+@pytest.mark.parametrize(
+    "ordering", ["key", "-key", "created_at", "-updated_at", "size", "-size", "revision"]
+)
+def test_pages_cover_every_row_once(agent: Agent, ordering: str) -> None:
+    # One apply: all times are equal, most sizes too.
+    Memory("core").apply(
+        [Save(key=f"k{n:02}é", summary="s", body="b" * (n % 3)) for n in range(23)]
+    )
+    whole = keys(agent, ordering=ordering, page_size=200)
+    assert len(set(whole)) == 23
+    seen: list[str] = []
+    address = f"/memory/notes/?ordering={ordering}&page_size=5&key_prefix=k"
+    pages = 0
+    while address:
+        answer = agent.http.get(address).json()
+        seen += [row["key"] for row in answer["results"]]
+        address = answer["next"]
+        pages += 1
+        assert answer["workspace_revision"] == 23
+    assert (seen, pages) == (whole, 5)
+
+
+def test_pages_stand_still_while_others_write(agent: Agent) -> None:
+    for key in "bdfh":
+        agent.remember(key)
+    first = agent.get("notes/", {"page_size": 2}).json()
+    agent.remember("a")
+    agent.call("forget", key="d")
+    agent.remember("e")
+    assert [row["key"] for row in agent.http.get(first["next"]).json()["results"]] == ["e", "f"]
+
+
+def test_page_sizes(agent: Agent) -> None:
+    Memory("core").apply([Save(key=f"k{n:03}", summary="s", body="b") for n in range(201)])
+    assert len(keys(agent)) == 50
+    assert len(keys(agent, page_size=1)) == 1
+    assert len(keys(agent, page_size=200)) == len(keys(agent, page_size=10**9)) == 200
+
+
+def test_a_cursor_of_another_order_or_tenant(agent: Agent) -> None:
+    for key in "abc":
+        agent.remember(key)
+    following = agent.get("notes/", {"page_size": 1}).json()["next"]
+    cursor = following.partition("cursor=")[2]
+    assert_problem(agent.get("notes/", {"cursor": cursor, "ordering": "-key"}), 400)
+    other = Agent(workspace="tenant-b")
+    assert keys(other, cursor=cursor) == []
+
+
+def test_orders_of_keys_are_code_points(agent: Agent) -> None:
+    names = ["B", "a", "Ä", "_", "~", "é", "z", "😀", "\uffff"]
+    for name in names:
+        agent.remember(name)
+    assert keys(agent) == sorted(names)
+    assert keys(agent, ordering="-key") == sorted(names, reverse=True)
+
+
+# Writes
+
+
+def test_a_note_is_created_once(agent: Agent) -> None:
+    response = agent.send("notes/", {"key": "k", "summary": "s", "body": 7, "reason": "asked"})
+    assert response.status_code == 201
+    assert (response.json()["body"], response.json()["workspace_revision"]) == (7, 1)
+    revision = Revision.objects.get()
+    assert (revision.actor, revision.reason) == (agent.key.name, "asked")
+    before = stored()
+    again = agent.send("notes/", {"key": "k", "summary": "s", "body": 8})
+    assert assert_problem(again, 409, "conflict")["current_revision"] == 1
+    assert stored() == before
+    replaced = agent.send("notes/", {"key": "k", "body": 8, "expected_revision": 1})
+    assert (replaced.status_code, replaced.json()["summary"]) == (200, None)
+
+
+def test_a_note_is_replaced_and_patched(agent: Agent) -> None:
+    agent.remember("k", "s", [1])
+    pk = Note.objects.get().pk
+    patched = agent.send(f"notes/{pk}/", {"summary": "s2"}, "patch").json()
+    assert (patched["id"], patched["summary"], patched["body"]) == (pk, "s2", [1])
+    patched = agent.send(f"notes/{pk}/", {"body": " x "}, "patch").json()
+    assert (patched["summary"], patched["body"], patched["revision"]) == ("s2", " x ", 3)
+    put = agent.send(f"notes/{pk}", {"body": None}, "put").json()
+    assert (put["summary"], put["body"], put["workspace_revision"]) == (None, None, 4)
+    assert not IndexEntry.objects.exists()
+    kept = agent.send(f"notes/{pk}/", {}, "patch").json()
+    assert kept["revision"] == 4
+
+
+def test_writes_by_number_know_what_they_saw(agent: Agent) -> None:
+    agent.remember()
+    pk = Note.objects.get().pk
+    before = stored()
+    for method in ("put", "patch", "delete"):
+        data = {} if method == "delete" else {"body": "x"}
+        stale = agent.send(f"notes/{pk}/", data, method, headers={"If-Match": '"7"'})
+        assert assert_problem(stale, 409, "conflict")["current_revision"] == 1
+    assert stored() == before
+    fresh = agent.send(f"notes/{pk}/", {"body": "x"}, "put", headers={"If-Match": '"1"'})
+    assert fresh.status_code == 200
+
+
+def test_a_note_is_deleted(agent: Agent) -> None:
+    agent.remember("k/below")
+    agent.remember("k")
+    pk = Note.objects.get(key="k").pk
+    response = agent.http.delete(f"/memory/notes/{pk}/")
+    assert response.json() == {
+        "key": "k",
+        "outcome": "forgot",
+        "revision": 3,
+        "workspace_revision": 3,
+    }
+    assert keys(agent) == ["k/below"]
+    assert_problem(agent.http.delete(f"/memory/notes/{pk}/"), 404)
+    assert Revision.objects.count() == 3
+
+
+def test_a_user_writes_notes_of_any_workspace(admin: Client) -> None:
+    kind = {"content_type": "application/json"}
+    data = {"workspace": "a/b", "key": "k", "body": "b"}
+    created = admin.post("/memory/notes/", data, **kind)
+    assert (created.status_code, created.json()["workspace"]) == (201, "a/b")
+    nameless = admin.post("/memory/notes/", {"key": "k", "body": "b"}, **kind)
+    assert_problem(nameless, 400, "refused")
+    for path in ("", "*", None, 7):
+        bad = admin.post("/memory/notes/", {**data, "workspace": path}, **kind)
+        assert_problem(bad, 400, "refused")
+    assert Workspace.objects.count() == 1
+
+
+def test_a_user_makes_and_changes_workspaces(admin: Client) -> None:
+    kind = {"content_type": "application/json"}
+    made = admin.post("/memory/workspaces/", {"path": "a/b", "title": " T "}, **kind)
+    assert (made.status_code, made.json()["title"]) == (201, " T ")
+    address = f"/memory/workspaces/{made.json()['id']}/"
+    changed = admin.patch(address, {"index_budget": 500, "description": "D"}, **kind).json()
+    assert (changed["title"], changed["index_budget"]) == (" T ", 500)
+    assert admin.patch(address, {"index_budget": None}, **kind).json()["index_budget"] is None
+    before = stored()
+    assert_problem(admin.post("/memory/workspaces/", {"path": "a/b"}, **kind), 409, "conflict")
+    for bad in ({"path": "x"}, {"title": 7}, {"title": "x" * 201}, {"index_budget": -1},
+                {"index_budget": True}, {"index_budget": "5"}, {"revision": 9},
+                {"description": "\x00"}):  # fmt: skip
+        response = admin.patch(address, bad, **kind)
+        assert_problem(response, 413 if bad.get("title") == "x" * 201 else 400)
+    for path in ("", "a//b", "*", None, 7, "x" * 256):
+        response = admin.post("/memory/workspaces/", {"path": path}, **kind)
+        assert_problem(response, 413 if path == "x" * 256 else 400)
+    assert stored() == before
+
+
+# Statements
+
+
+@pytest.mark.parametrize("rows", [1, 40])
+def test_statements(agent: Agent, rows: int) -> None:
+    for _ in range(rows):
+        NoteFactory()
+
+    def count(address: str) -> int:
+        with CaptureQueriesContext(connection) as queries:
+            assert agent.get(address).status_code == 200
+        return len(queries)
+
+    for address in ("notes/", "notes/?search=body", "index-entries/", "revisions/", "workspaces/"):
+        assert count(address) == 2, address
+    for address, model in (
+        ("notes", Note), ("index-entries", IndexEntry), ("revisions", Revision),
+        ("workspaces", Workspace),
+    ):  # fmt: skip
+        assert count(f"{address}/{model.objects.earliest('pk').pk}/") == 2, address  # type: ignore[attr-defined]
+
+
+def test_lists_read_no_bodies(agent: Agent) -> None:
+    agent.remember("k", "s", "a long body " * 100)
+    with CaptureQueriesContext(connection) as queries:
+        for address in ("notes/", "revisions/"):
+            assert b"long body" not in agent.get(address).content
+    quote = connection.ops.quote_name
+    for query in queries:
+        selected = query["sql"].partition(" FROM ")[0]
+        assert f".{quote('body')}," not in selected.replace("LENGTH(", "LENGTH_OF(")
+        assert "haystack" not in selected
