@@ -6,7 +6,6 @@ statement, whatever its length.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, ClassVar
 
 from django.db.models import F, QuerySet
@@ -22,7 +21,7 @@ from django_agent_memory.models import IndexEntry, Note, Revision, Workspace
 from django_agent_memory.results import Forgot
 
 from . import filters, serializers
-from .base import Endpoint
+from .base import Endpoint, free_of_the_host
 from .pagination import CursorPagination
 from .parsing import expected_revision, read_fields, read_json, read_query
 from .rendering import json_answer
@@ -45,14 +44,19 @@ class Resource(ViewSetMixin, Endpoint):
     one_actions: ClassVar[dict[str, str]] = {"get": "retrieve"}
 
     @classmethod
-    def of_list(cls) -> Callable[..., Any]:
-        """Return the view of all rows."""
-        return cls.as_view(cls.list_actions)  # type: ignore[arg-type]
+    def as_view(cls, actions: Any = None, **initkwargs: Any) -> Any:
+        """Return the view of these actions as `free_of_the_host` leaves it."""
+        return free_of_the_host(super().as_view(actions, **initkwargs))
 
     @classmethod
-    def of_one(cls) -> Callable[..., Any]:
+    def of_list(cls) -> Any:
+        """Return the view of all rows."""
+        return cls.as_view(cls.list_actions)
+
+    @classmethod
+    def of_one(cls) -> Any:
         """Return the view of one row."""
-        return cls.as_view(cls.one_actions)  # type: ignore[arg-type]
+        return cls.as_view(cls.one_actions)
 
     def rows(self) -> QuerySet[Any]:
         """Return all rows, with everything the serializers ask of them."""
