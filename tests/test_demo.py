@@ -9,12 +9,13 @@ import re
 import socket
 import subprocess
 import sys
-import time
 import urllib.parse
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+from .ports import free_port, wait_for
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -49,12 +50,6 @@ def rows(database: Path) -> dict[str, int]:
     return json.loads(done.stdout)
 
 
-def free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])
-
-
 @contextmanager
 def served(database: Path, port: int) -> Iterator[str]:
     """Run the demo and yield what it prints before it serves; end it afterwards."""
@@ -77,17 +72,6 @@ def served(database: Path, port: int) -> Iterator[str]:
             yield "".join(printed)
         finally:
             server.terminate()
-
-
-def wait_for(port: int) -> None:
-    """Return once something listens on the port."""
-    until = time.monotonic() + 30
-    while time.monotonic() < until:
-        with socket.socket() as client:
-            if client.connect_ex(("127.0.0.1", port)) == 0:
-                return
-        time.sleep(0.05)
-    raise AssertionError(f"nothing listens on {port}")
 
 
 def test_twice_makes_nothing_new_and_prints_a_login_and_a_key_that_work(tmp_path):

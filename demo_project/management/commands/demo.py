@@ -116,7 +116,8 @@ def _guide(port: int, *, password: str, secret: str) -> str:
 
 
 def _curls(memory: str, secret: str) -> list[str]:
-    curl = f'curl -H "Authorization: Bearer {secret}"'
+    # The answers of the tools end without a newline; a prompt should not stand right behind them.
+    curl = f'curl -w "\\n" -H "Authorization: Bearer {secret}"'
     example = json.dumps(EXAMPLE)
     return [
         f"{curl} {memory}/index/",
