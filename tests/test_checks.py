@@ -11,6 +11,8 @@ from django.db import connection
 from django_agent_memory import checks
 from django_agent_memory.conf import Settings, conf
 
+pytestmark = pytest.mark.django_db
+
 SETTINGS = {
     "MAX_KEY_LENGTH": ("E001", [1, 512], [0, 513, "9", None, True]),
     "MAX_SUMMARY_LENGTH": ("E002", [1, 10**9], [0, -1, 1.5]),
