@@ -1,0 +1,12 @@
+"""The admin: where people see, search and prune what the agents believe.
+
+Every page reads through QuerySets and writes through `Memory`, so that a person's change is locked,
+checked and kept in the history just as an agent's is. Importing this package registers the pages.
+"""
+
+from .agent_keys import AgentKeyAdmin
+from .notes import NoteAdmin
+from .revisions import RevisionAdmin
+from .workspaces import WorkspaceAdmin
+
+__all__ = ["AgentKeyAdmin", "NoteAdmin", "RevisionAdmin", "WorkspaceAdmin"]

@@ -1,0 +1,180 @@
+"""Agent keys: issued once, shown once, then only ever revoked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import admin, messages
+from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
+from django.contrib.admin.models import CHANGE
+from django.core.exceptions import PermissionDenied
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import URLPattern, path
+from django.utils import timezone
+from django.utils.cache import add_never_cache_headers
+from django.utils.html import format_html
+from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext_lazy as _
+
+from django_agent_memory.models import AgentKey
+
+from . import links
+from .base import Crumb, MemoryAdmin, log
+from .filters import KeyStateFilter, WorkspaceFilter
+from .forms import AgentKeyForm
+
+_SAMPLE = 20
+
+
+@admin.register(AgentKey)
+class AgentKeyAdmin(MemoryAdmin):
+    """The keys with which agents come in over HTTP.
+
+    A new key's secret is part of the answer to the form that made it and of nothing else: not of
+    the session (its store may be a database or a cookie), not of a message, not of the log.
+    """
+
+    form = AgentKeyForm
+    actions = ("revoke_selected",)
+    autocomplete_fields = ("workspace",)
+    raw_id_fields = ("user",)
+    list_display = (
+        "name",
+        "workspace",
+        "access",
+        "shown_tools",
+        "prefix",
+        "created_at",
+        "expires_at",
+        "last_used_at",
+        "state",
+    )
+    list_filter = (WorkspaceFilter, KeyStateFilter, "access")
+    list_select_related = ("workspace",)
+    ordering = ("-created_at",)
+    search_fields = ("name", "prefix")
+
+    def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
+        """Return the form of a new key, or everything that is known of an old one."""
+        if obj is None:
+            fields = ("workspace", "name", "access", "tools", "user", "expires_at")
+            about = _("The secret is shown once, after saving. Nobody can look it up later.")
+            return ((None, {"fields": fields, "description": about}),)
+        known = ("workspace", "name", "access", "shown_tools", "user", "prefix", "state")
+        times = ("created_at", "expires_at", "last_used_at", "revoked_at")
+        return ((None, {"fields": known}), (_("Times"), {"fields": times}))
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Nobody: a key stays what it was issued as, so that its history can be trusted."""
+        return False
+
+    def has_revoke_permission(self, request: HttpRequest) -> bool:
+        """Whether this user may revoke keys."""
+        return request.user.has_perm("agent_memory.change_agentkey")
+
+    def save_form(self, request: HttpRequest, form: Any, change: Any) -> Any:
+        """Return the key, with its secret beside it for as long as the request lasts."""
+        key = super().save_form(request, form, change)
+        key.shown_once = form.secret
+        return key
+
+    def response_add(
+        self, request: HttpRequest, obj: Any, post_url_continue: str | None = None
+    ) -> HttpResponse:
+        """Show the secret, this once, on a page that nothing keeps."""
+        page = self.page(
+            request,
+            "secret.html",
+            title=_("The key was issued"),
+            crumbs=[],
+            key=obj,
+            secret=obj.shown_once,
+            list_url=links.to_list(self.admin_site.name, "agentkey"),
+        )
+        add_never_cache_headers(page)
+        return page
+
+    # Revoking
+
+    def own_urls(self) -> list[URLPattern]:
+        """Return the page that asks before one key is revoked."""
+        view = self.admin_site.admin_view(self.revoke_view)
+        return [path("<path:object_id>/revoke/", view, name="agent_memory_agentkey_revoke")]
+
+    def revoke_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        """Ask, and on POST revoke one key."""
+        if not self.has_revoke_permission(request):
+            raise PermissionDenied
+        keys = self.get_queryset(request).filter(pk=object_id) if object_id.isdecimal() else None
+        if not keys:
+            self.message_user(request, _("This key does not exist."), messages.WARNING)
+            return HttpResponseRedirect(links.to_list(self.admin_site.name, "agentkey"))
+        return self._ask_or_revoke(
+            request, keys, back=links.to_page(self.admin_site.name, "agentkey", "change", object_id)
+        )
+
+    def object_tools(self, request: HttpRequest, obj: Any) -> list[Crumb]:
+        """Return the way to revoking it, while it is not."""
+        if obj.revoked_at is not None or not self.has_revoke_permission(request):
+            return []
+        return [(_("Revoke…"), links.to_page(self.admin_site.name, "agentkey", "revoke", obj.pk))]
+
+    @admin.action(permissions=["revoke"], description=_("Revoke selected agent keys"))
+    def revoke_selected(self, request: HttpRequest, queryset: QuerySet[AgentKey]) -> HttpResponse:
+        """Ask, and once confirmed revoke the keys."""
+        return self._ask_or_revoke(request, queryset, back=request.get_full_path())
+
+    def _ask_or_revoke(
+        self, request: HttpRequest, keys: QuerySet[AgentKey], *, back: str
+    ) -> HttpResponse:
+        if request.method == "POST" and "confirmed" in request.POST:
+            self._revoke(request, keys)
+            return HttpResponseRedirect(back)
+        selected = request.POST.getlist(ACTION_CHECKBOX_NAME)
+        across = request.POST.get("select_across") == "1"
+        total = keys.count()
+        return self.page(
+            request,
+            "revoke.html",
+            title=_("Revoke these keys?") if total > 1 else _("Revoke this key?"),
+            crumbs=[],
+            keys=keys[:_SAMPLE],
+            total=total,
+            more=max(0, total - _SAMPLE),
+            selected=selected[:1] if across else selected,
+            across=across,
+            checkbox=ACTION_CHECKBOX_NAME,
+            back=back,
+        )
+
+    def _revoke(self, request: HttpRequest, keys: QuerySet[AgentKey]) -> None:
+        """Revoke those that are not; a key that was revoked before keeps its time."""
+        revoked = list(keys.filter(revoked_at=None))
+        AgentKey.objects.filter(pk__in=[key.pk for key in revoked], revoked_at=None).update(
+            revoked_at=timezone.now()
+        )
+        log(request, revoked, CHANGE, gettext("Revoked."))
+        count = len(revoked)
+        message = ngettext("%(count)d key was revoked.", "%(count)d keys were revoked.", count)
+        self.message_user(request, message % {"count": count}, messages.SUCCESS)
+
+    # Columns
+
+    @admin.display(description=_("tools"))
+    def shown_tools(self, key: AgentKey) -> Any:
+        """The tools it is limited to."""
+        if not isinstance(key.tools, list):
+            return _("all that its access allows")
+        return ", ".join(map(str, key.tools))
+
+    @admin.display(description=_("state"))
+    def state(self, key: AgentKey) -> str:
+        """Whether it works."""
+        if key.revoked_at is not None:
+            word, name = gettext("revoked"), "over"
+        elif not key.is_usable:
+            word, name = gettext("expired"), "over"
+        else:
+            word, name = gettext("active"), "active"
+        return format_html('<span class="agent-memory-{}">{}</span>', name, word)

@@ -1,0 +1,158 @@
+"""The filters beside the lists, each bounded at any number of rows."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterable
+from typing import Any
+
+from django.contrib import admin
+from django.db.models import Q, QuerySet
+from django.http import HttpRequest
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+
+from django_agent_memory.models import Revision, Workspace
+from django_agent_memory.text.gate import is_storable
+
+_MOST_CHOICES = 100
+_RECENT_REVISIONS = 2_000
+
+Choices = Iterable[tuple[str, Any]]
+
+
+class WorkspaceFilter(admin.SimpleListFilter):
+    """By workspace path, exactly; offers the first 100 paths."""
+
+    title = _("workspace")
+    parameter_name = "workspace"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> Choices:
+        """Return the paths, the chosen one among them."""
+        paths = Workspace.objects.order_by("path").values_list("path", flat=True)
+        return _with_chosen(self.value(), paths[:_MOST_CHOICES])
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        """Return the rows of the chosen workspace."""
+        return _exactly(queryset, "workspace__path", self.value())
+
+
+class KeyFilter(admin.SimpleListFilter):
+    """By key, exactly; shown only while a link has set it."""
+
+    title = _("key")
+    parameter_name = "key"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> Choices:
+        """Return the chosen key alone."""
+        return _with_chosen(self.value(), ())
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        """Return the rows of the chosen key."""
+        return _exactly(queryset, "key", self.value())
+
+
+class ActorFilter(admin.SimpleListFilter):
+    """By who wrote; offers the actors of the last 2,000 revisions."""
+
+    title = _("actor")
+    parameter_name = "actor"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> Choices:
+        """Return the actors in order, the unnamed one last."""
+        recent = Revision.objects.order_by("-pk").values_list("actor", flat=True)
+        actors = sorted(set(recent[:_RECENT_REVISIONS]) - {""})[:_MOST_CHOICES]
+        return [*_with_chosen(self.value() or None, actors), ("", _("(not named)"))]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        """Return what the chosen actor wrote."""
+        return _exactly(queryset, "actor", self.value())
+
+
+class AgeFilter(admin.SimpleListFilter):
+    """By the time of the last write."""
+
+    title = _("last update")
+    parameter_name = "updated"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> Choices:
+        """Return the spans."""
+        return [
+            ("today", _("today")),
+            ("7", _("in the past 7 days")),
+            ("30", _("in the past 30 days")),
+            ("90", _("in the past 90 days")),
+            ("older", _("before that")),
+        ]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        """Return the notes of the chosen span; today began at midnight of the current time zone."""
+        now = timezone.now()
+        starts = {days: now - datetime.timedelta(days=int(days)) for days in ("7", "30", "90")}
+        chosen = self.value() or ""
+        if chosen == "today":
+            return queryset.filter(updated_at__gte=_midnight(now))
+        if chosen == "older":
+            return queryset.filter(updated_at__lt=starts["90"])
+        return queryset.filter(updated_at__gte=starts[chosen]) if chosen in starts else queryset
+
+
+class SummaryFilter(admin.SimpleListFilter):
+    """By what the index shows of a note."""
+
+    title = _("index line")
+    parameter_name = "summary"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> Choices:
+        """Return the three cases."""
+        return [
+            ("filled", _("with a summary")),
+            ("blank", _("with a blank summary")),
+            ("none", _("no index line")),
+        ]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        """Return the notes of the chosen case."""
+        blank = Q(entry__summary="")
+        cases = {"none": Q(entry=None), "blank": blank, "filled": ~Q(entry=None) & ~blank}
+        case = cases.get(self.value() or "")
+        return queryset if case is None else queryset.filter(case)
+
+
+class KeyStateFilter(admin.SimpleListFilter):
+    """By whether an agent key still works."""
+
+    title = _("state")
+    parameter_name = "state"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> Choices:
+        """Return the three states."""
+        return [("active", _("active")), ("expired", _("expired")), ("revoked", _("revoked"))]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        """Return the keys in the chosen state; a revoked one is revoked, expired or not."""
+        over = Q(expires_at__lte=timezone.now())
+        kept = Q(revoked_at=None)
+        cases = {"active": kept & ~over, "expired": kept & over, "revoked": ~kept}
+        case = cases.get(self.value() or "")
+        return queryset if case is None else queryset.filter(case)
+
+
+def _exactly(queryset: QuerySet[Any], field: str, value: str | None) -> QuerySet[Any]:
+    """Return the rows with this value, all for None; none for what no database can hold."""
+    if value is None:
+        return queryset
+    return queryset.filter(**{field: value}) if is_storable(value) else queryset.none()
+
+
+def _with_chosen(chosen: str | None, values: Iterable[str]) -> list[tuple[str, str]]:
+    """Return choices for the values and for the chosen one, which may not be among them."""
+    listed = list(values)
+    if chosen is not None and chosen not in listed:
+        listed.insert(0, chosen)
+    return [(value, value) for value in listed]
+
+
+def _midnight(now: datetime.datetime) -> datetime.datetime:
+    local = timezone.localtime(now) if timezone.is_aware(now) else now
+    return local.replace(hour=0, minute=0, second=0, microsecond=0)

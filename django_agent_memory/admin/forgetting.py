@@ -1,0 +1,101 @@
+"""Forgetting many notes at once: what it is about, what it saves, and doing it."""
+
+from __future__ import annotations
+
+import datetime
+from collections import defaultdict
+from collections.abc import Iterable
+from itertools import groupby
+from typing import NamedTuple
+
+from django.db.models import Count, QuerySet
+
+from django_agent_memory.memory import Memory
+from django_agent_memory.models import IndexEntry, Note
+from django_agent_memory.results import Forgot
+from django_agent_memory.text import rendering
+from django_agent_memory.writing import Drop
+
+
+class Chosen(NamedTuple):
+    """A note to be forgotten, without its body."""
+
+    workspace_id: int
+    path: str
+    budget: int | None
+    key: str
+    revision: int
+    summary: str | None
+    updated_at: datetime.datetime
+
+
+def chosen(notes: QuerySet[Note]) -> list[Chosen]:
+    """Return the notes by workspace and key; one statement at any number of them."""
+    rows = notes.order_by("workspace_id", "key").values_list(
+        "workspace_id",
+        "workspace__path",
+        "workspace__index_budget",
+        "key",
+        "revision",
+        "entry__summary",
+        "updated_at",
+    )
+    return [Chosen(*row) for row in rows]
+
+
+def saved_characters(notes: Iterable[Chosen]) -> int:
+    """Return by how many characters the index texts get shorter without these notes.
+
+    One statement, two where a workspace has a budget (then the lines that move up count as well).
+    """
+    lines: dict[int, list[Chosen]] = defaultdict(list)
+    for note in notes:
+        if note.summary is not None:
+            lines[note.workspace_id].append(note)
+    if not lines:
+        return 0
+    budgeted = [pk for pk, group in lines.items() if group[0].budget is not None]
+    entries = IndexEntry.objects.filter(workspace__in=lines)
+    counts = dict(entries.order_by().values_list("workspace").annotate(Count("pk")))
+    saved = sum(
+        _without_budget(group, counts.get(pk, 0))
+        for pk, group in lines.items()
+        if pk not in budgeted
+    )
+    return saved + (_with_budget(lines, budgeted) if budgeted else 0)
+
+
+def _without_budget(gone: list[Chosen], entries: int) -> int:
+    """Each line and the newline in front of it; the last line takes the header with it."""
+    lengths = sum(1 + len(rendering.index_line(note.key, note.summary or "")) for note in gone)
+    return lengths + (len(rendering.INDEX_HEADER) if len(gone) >= entries else 0)
+
+
+def _with_budget(lines: dict[int, list[Chosen]], budgeted: list[int]) -> int:
+    entries = IndexEntry.objects.filter(workspace__in=budgeted).order_by("workspace_id", "key")
+    rows = entries.values_list("workspace_id", "key", "summary")
+    saved = 0
+    for pk, group in groupby(rows, key=lambda row: row[0]):
+        before = [(key, summary) for _, key, summary in group]
+        gone = {note.key for note in lines[pk]}
+        after = [entry for entry in before if entry[0] not in gone]
+        budget = lines[pk][0].budget
+        saved += len(rendering.index_text(before, budget=budget))
+        saved -= len(rendering.index_text(after, budget=budget))
+    return saved
+
+
+def by_workspace(notes: Iterable[Chosen]) -> list[tuple[int, str, list[Chosen]]]:
+    """Return the notes of each workspace, with its id and path."""
+    grouped = groupby(notes, key=lambda note: (note.workspace_id, note.path))
+    return [(pk, path, list(group)) for (pk, path), group in grouped]
+
+
+def forget(path: str, notes: Iterable[Chosen], *, actor: str, reason: str) -> int:
+    """Forget notes of one workspace, all or none, and return how many there still were.
+
+    Raises `Conflict` where one was written since it was read here, and what `Memory.apply` raises.
+    """
+    drops = [Drop(key=note.key, expected_revision=note.revision) for note in notes]
+    outcomes = Memory(path, actor=actor).apply(drops, reason=reason)
+    return sum(1 for outcome in outcomes if isinstance(outcome, Forgot))

@@ -1,0 +1,180 @@
+"""Forms that write: their last step of validation is the write itself.
+
+Only the channel, inside its lock, can say whether a change may be made; so a form is valid when it
+has been written, and what the channel refuses is an error of the form like any other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, ClassVar
+
+from django import forms
+from django.contrib.admin.widgets import AdminTextareaWidget
+from django.core.exceptions import ValidationError
+from django.utils import timezone
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext_lazy as _
+
+from django_agent_memory.exceptions import Busy, Conflict, Refused
+from django_agent_memory.memory import Memory
+from django_agent_memory.models import AgentKey, Workspace
+from django_agent_memory.text import gate
+from django_agent_memory.tools import TOOLS
+
+from . import newlines
+
+BUSY = _(
+    "The memory is busy: the database stayed locked, so nothing was written. "
+    "Your text is still here; save it again in a moment."
+)
+
+
+class WrittenForm(forms.ModelForm):  # type: ignore[type-arg]
+    """A form whose `write` runs once everything else is valid; `written` is the row it wrote."""
+
+    actor: ClassVar[str] = ""
+    written: Any = None
+
+    def full_clean(self) -> None:
+        """Validate, and write if there is nothing to object to."""
+        super().full_clean()
+        if not self.is_bound or self.errors:
+            return
+        try:
+            self.written = self.write()
+        except Refused as error:
+            self.add_error(None, str(error))
+        except Busy:
+            self.add_error(None, ValidationError(BUSY, code="busy"))
+        except Conflict as error:
+            self.explain(error)
+
+    def write(self) -> Any:
+        """Write what was cleaned and return the row; raises what the channel raises."""
+        raise NotImplementedError
+
+    def explain(self, conflict: Conflict) -> None:
+        """Say what stands in the way of a write that found something else than it expected."""
+        self.add_error(None, str(conflict))
+
+
+@contextmanager
+def refusals_as_errors() -> Iterator[None]:
+    """Turn what the gate refuses into an error of the field that is being cleaned."""
+    try:
+        yield
+    except Refused as error:
+        raise ValidationError(str(error), code=error.code) from None
+
+
+class ExactTextField(forms.CharField):
+    """Any text, nothing stripped. Line ends alone are no change: browsers send them all alike."""
+
+    widget = AdminTextareaWidget
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(strip=False, required=False, **kwargs)
+
+    def has_changed(self, initial: Any, data: Any) -> bool:
+        """Whether anything but line ends differs."""
+        return newlines.plain(initial or "") != newlines.plain(data or "")
+
+
+class FixedValue(forms.Widget):
+    """Shows a value that cannot be changed, and sends it along."""
+
+    def __init__(self, shown: object) -> None:
+        super().__init__()
+        self.shown = shown
+
+    def render(self, name: str, value: Any, attrs: Any = None, renderer: Any = None) -> SafeString:
+        """Return the shown text and a hidden input."""
+        return format_html(
+            '<bdi class="agent-memory-key">{}</bdi><input type="hidden" name="{}" value="{}">',
+            self.shown,
+            name,
+            "" if value is None else str(value),
+        )
+
+
+class WorkspaceForm(WrittenForm):
+    """What people call a workspace, and how much of its index an agent gets."""
+
+    description = ExactTextField(
+        label=_("Description"), help_text=_("For people only; agents never see it.")
+    )
+
+    class Meta:
+        model = Workspace
+        fields = ("path", "title", "description", "index_budget")
+
+    def clean_path(self) -> str:
+        """Return the path itself, or refuse it with the rule it breaks."""
+        with refusals_as_errors():
+            return gate.check_path(self.cleaned_data["path"])
+
+    def clean_description(self) -> str:
+        """Return the text with the line ends it had."""
+        return newlines.restored(self.cleaned_data["description"], self.initial["description"])
+
+    def write(self) -> Workspace:
+        """Set what was changed, through the channel."""
+        names = ["title", "description", "index_budget"]
+        if not self.instance._state.adding:
+            names = [name for name in names if name in self.changed_data]
+        memory = Memory(self.instance.path)
+        return memory.configure(**{name: self.cleaned_data[name] for name in names})
+
+
+class AgentKeyForm(WrittenForm):
+    """What a new key may do; `secret` is the one thing of it that is stored nowhere."""
+
+    tools = forms.MultipleChoiceField(
+        label=_("Tools"),
+        required=False,
+        choices=[(name, name) for name in TOOLS],
+        widget=forms.CheckboxSelectMultiple,
+        help_text=_("The only tools this key may use. None ticked: all that its access allows."),
+    )
+    secret = ""
+
+    class Meta:
+        model = AgentKey
+        fields = ("workspace", "name", "access", "tools", "user", "expires_at")
+
+    def clean_expires_at(self) -> Any:
+        """Return the time, which must be to come."""
+        expires_at = self.cleaned_data["expires_at"]
+        if expires_at is not None and expires_at <= timezone.now():
+            raise ValidationError(_("This time has passed: the key would never work."))
+        return expires_at
+
+    def clean(self) -> dict[str, Any]:
+        """Refuse a key that only reads and is limited to tools that write."""
+        cleaned: dict[str, Any] = super().clean() or self.cleaned_data
+        writing = [name for name in cleaned.get("tools", []) if not TOOLS[name].read_only]
+        if writing and cleaned.get("access") == AgentKey.Access.READ:
+            self.add_error(
+                "tools",
+                ValidationError(
+                    _("A key that only reads cannot use %(tools)s."),
+                    params={"tools": ", ".join(writing)},
+                ),
+            )
+        return cleaned
+
+    def write(self) -> AgentKey:
+        """Issue the key."""
+        given = self.cleaned_data
+        key, self.secret = AgentKey.objects.issue(
+            workspace=given["workspace"],
+            name=given["name"],
+            access=given["access"],
+            tools=given["tools"] or None,
+            user=given["user"],
+            expires_at=given["expires_at"],
+        )
+        return key

@@ -1,0 +1,24 @@
+"""Addresses of admin pages, with plain (never localised) ids and escaped filters."""
+
+from __future__ import annotations
+
+from django.contrib.admin.utils import quote
+from django.urls import reverse
+from django.utils.http import urlencode
+
+
+def to_list(site: str, model: str, **filters: str) -> str:
+    """Return the address of a model's list with these filters on."""
+    address = reverse(f"admin:agent_memory_{model}_changelist", current_app=site)
+    return f"{address}?{urlencode(filters)}" if filters else address
+
+
+def to_page(site: str, model: str, page: str, pk: int | str) -> str:
+    """Return the address of one page of one row: `change`, or one of our own."""
+    return reverse(f"admin:agent_memory_{model}_{page}", args=[quote(pk)], current_app=site)
+
+
+def to_add(site: str, model: str, **initial: int | str) -> str:
+    """Return the address of the form for a new row with these values filled in."""
+    address = reverse(f"admin:agent_memory_{model}_add", current_app=site)
+    return f"{address}?{urlencode(initial)}"

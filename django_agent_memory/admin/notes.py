@@ -1,0 +1,224 @@
+"""Notes: the list, the form, and forgetting."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import admin, messages
+from django.contrib.admin.views.main import ChangeList
+from django.db.models import F, QuerySet
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import URLPattern, path
+from django.utils.html import format_html
+from django.utils.translation import gettext_lazy as _
+
+from django_agent_memory.models import Note
+from django_agent_memory.models.note import NoteQuerySet
+from django_agent_memory.search.scan import matching
+from django_agent_memory.text import rendering
+
+from . import links
+from .base import Crumb, MemoryAdmin
+from .filters import AgeFilter, KeyFilter, SummaryFilter, WorkspaceFilter
+from .forget_page import ForgetPage
+from .note_form import NoteForm
+from .shown import exact_text, key_text, no_index_line
+
+
+class NoteChangeList(ChangeList):
+    """The list of notes, which reads neither bodies nor haystacks."""
+
+    def get_queryset(self, *args: Any, **kwargs: Any) -> QuerySet[Note]:
+        """Return the rows without what may be a million characters long."""
+        return super().get_queryset(*args, **kwargs).defer("body", "haystack")
+
+
+@admin.register(Note)
+class NoteAdmin(MemoryAdmin):
+    """What the agents remember. Saving and forgetting go through the channel, into the history."""
+
+    form = NoteForm
+    actions = ("forget_selected",)
+    autocomplete_fields = ("workspace",)
+    list_display = (
+        "shown_key",
+        "shown_summary",
+        "shown_size",
+        "created_at",
+        "updated_at",
+        "workspace",
+    )
+    list_filter = (WorkspaceFilter, AgeFilter, SummaryFilter, KeyFilter)
+    list_select_related = ("workspace",)
+    # The order of the unique index, so that no list has to be sorted.
+    ordering = ("workspace_id", "key")
+    search_fields = ("key",)
+    search_help_text = _(
+        "Finds the text as it is in key, summary and body, capitals or not: "
+        "no wildcards, not split into words. Agents search the same way."
+    )
+
+    def get_queryset(self, request: HttpRequest) -> NoteQuerySet:
+        """Return the notes with `size` and with `summary`, which is None without an index line."""
+        notes: Any = super().get_queryset(request)
+        annotated: NoteQuerySet = notes.with_size().annotate(summary=F("entry__summary"))
+        return annotated
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
+        """Return the list that leaves long texts in the database."""
+        return NoteChangeList
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
+    ) -> tuple[QuerySet[Any], bool]:
+        """Search as the tool does."""
+        assert isinstance(queryset, NoteQuerySet)  # noqa: S101
+        return matching(queryset, search_term), False
+
+    def get_object(
+        self, request: HttpRequest, object_id: str, from_field: str | None = None
+    ) -> Any:
+        """Return the note; by its key, if it was forgotten and stored again in the meantime."""
+        note = super().get_object(request, object_id, from_field)
+        if note is None and request.method == "POST":
+            note = _stored_again(self.get_queryset(request), request)
+        return note
+
+    def changeform_view(
+        self,
+        request: HttpRequest,
+        object_id: str | None = None,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> HttpResponse:
+        """Take the form; what was written for a note that is gone becomes the form of a new one."""
+        is_edited = object_id is not None and "expected_revision" in request.POST
+        if is_edited and not self.get_object(request, str(object_id)):
+            object_id = None
+        return super().changeform_view(request, object_id, form_url, extra_context)
+
+    def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
+        """Return the form, or for those who may only look, what is stored."""
+        dates = (_("History"), {"fields": ("created_at", "updated_at", "shown_revision")})
+        if obj is not None and not self.has_change_permission(request, obj):
+            shown = ("workspace", "shown_key", "shown_type", "stored_summary", "stored_body")
+            return ((None, {"fields": shown}), dates)
+        main = ("workspace", "key", "in_index", "summary", "body_type", "body", "reason")
+        form = (None, {"fields": (*main, "expected_revision")})
+        return (form,) if obj is None else (form, dates)
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        """Return what the form shows and does not take."""
+        return ("created_at", "updated_at", "shown_revision") if obj is not None else ()
+
+    def construct_change_message(
+        self, request: HttpRequest, form: Any, *args: Any, **kwargs: Any
+    ) -> Any:
+        """Return what was changed; nothing, where nothing was written."""
+        if not form.wrote:
+            form.written.is_untouched = True
+            return []
+        return super().construct_change_message(request, form, *args, **kwargs)
+
+    def response_change(self, request: HttpRequest, obj: Any) -> HttpResponse:
+        """Answer as Django does, and say so where nothing was written."""
+        if not getattr(obj, "is_untouched", False):
+            return super().response_change(request, obj)
+        self.message_user(
+            request, _("Nothing was changed: the note says exactly this already."), messages.INFO
+        )
+        if "_continue" in request.POST:
+            return HttpResponseRedirect(request.get_full_path())
+        return self.response_post_save_change(request, obj)
+
+    def history_view(
+        self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """Go to the revisions of the key: they know every writer, Django's own log only people."""
+        note = self.get_object(request, object_id)
+        if note is None:
+            return super().history_view(request, object_id, extra_context)
+        return HttpResponseRedirect(
+            links.to_list(
+                self.admin_site.name, "revision", workspace=note.workspace.path, key=note.key
+            )
+        )
+
+    # Forgetting
+
+    def has_forget_permission(self, request: HttpRequest) -> bool:
+        """Whether this user may make agents forget."""
+        return request.user.has_perm("agent_memory.delete_note")
+
+    def own_urls(self) -> list[URLPattern]:
+        """Return the page that asks before one note is forgotten."""
+        view = self.admin_site.admin_view(self.forget_view)
+        return [path("<path:object_id>/forget/", view, name="agent_memory_note_forget")]
+
+    def forget_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        """Ask, and on POST forget one note."""
+        return ForgetPage(self, request).of_one(object_id)
+
+    @admin.action(permissions=["forget"], description=_("Forget selected notes"))
+    def forget_selected(self, request: HttpRequest, queryset: QuerySet[Note]) -> HttpResponse:
+        """Ask, and once confirmed forget the notes."""
+        return ForgetPage(self, request).of_many(queryset)
+
+    def object_tools(self, request: HttpRequest, obj: Any) -> list[Crumb]:
+        """Return the ways to the history of the key and to forgetting it."""
+        site, tools = self.admin_site.name, []
+        if request.user.has_perm("agent_memory.view_revision"):
+            history = links.to_list(site, "revision", workspace=obj.workspace.path, key=obj.key)
+            tools.append((_("History"), history))
+        if self.has_forget_permission(request):
+            tools.append((_("Forget…"), links.to_page(site, "note", "forget", obj.pk)))
+        return tools
+
+    # Columns
+
+    @admin.display(description=_("key"), ordering="key")
+    def shown_key(self, note: Any) -> str:
+        """The key with its blanks visible."""
+        return key_text(note.key)
+
+    @admin.display(description=_("index line"))
+    def shown_summary(self, note: Any) -> str:
+        """The summary as the index shows it."""
+        if note.summary is None:
+            return no_index_line()
+        return format_html("<bdi>{}</bdi>", rendering.fit_summary(note.summary))
+
+    @admin.display(description=_("characters"), ordering="size")
+    def shown_size(self, note: Any) -> int:
+        """The length of the body."""
+        size: int = note.size
+        return size
+
+    @admin.display(description=_("revision"))
+    def shown_revision(self, note: Any) -> int:
+        """The number of the revision that wrote it."""
+        revision: int = note.revision
+        return revision
+
+    @admin.display(description=_("type"))
+    def shown_type(self, note: Any) -> Any:
+        """Text or JSON."""
+        return _("JSON") if note.body_is_json else _("text")
+
+    @admin.display(description=_("summary"))
+    def stored_summary(self, note: Any) -> str:
+        """The summary exactly."""
+        return no_index_line() if note.summary is None else exact_text(note.summary)
+
+    @admin.display(description=_("body"))
+    def stored_body(self, note: Any) -> str:
+        """The body exactly."""
+        return exact_text(note.body)
+
+
+def _stored_again(notes: NoteQuerySet, request: HttpRequest) -> Note | None:
+    """Return the note that is stored under the key which a change form was about."""
+    key, workspace = request.POST.get("key", ""), request.POST.get("workspace", "")
+    if not (key and workspace.isascii() and workspace.isdecimal()):
+        return None
+    return notes.filter(workspace_id=int(workspace), key=key.replace("\r\n", "\n")).first()

@@ -1,0 +1,127 @@
+"""Revisions: who wrote what, when and why. Nothing can be changed here."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import admin
+from django.contrib.admin.views.main import ChangeList
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from django.utils.translation import gettext_lazy as _
+
+from django_agent_memory.models import Note, Revision
+
+from . import links
+from .base import Crumb, MemoryAdmin
+from .filters import ActorFilter, KeyFilter, WorkspaceFilter
+from .shown import exact_text, key_text, no_index_line, quiet
+
+
+class RevisionChangeList(ChangeList):
+    """The list of revisions, which reads no bodies and no summaries."""
+
+    def get_queryset(self, *args: Any, **kwargs: Any) -> QuerySet[Revision]:
+        """Return the rows without their long texts."""
+        return super().get_queryset(*args, **kwargs).defer("body", "summary")
+
+
+@admin.register(Revision)
+class RevisionAdmin(MemoryAdmin):
+    """The history of every key, of agents and people alike."""
+
+    actions = None
+    list_display = (
+        "number",
+        "workspace",
+        "operation",
+        "shown_key",
+        "shown_actor",
+        "created_at",
+        "shown_reason",
+    )
+    list_filter = (WorkspaceFilter, "operation", ActorFilter, KeyFilter)
+    list_select_related = ("workspace",)
+    ordering = ("-pk",)
+    fieldsets = (
+        (
+            None,
+            {
+                "fields": (
+                    "workspace",
+                    "number",
+                    "operation",
+                    "shown_key",
+                    "shown_actor",
+                    "exact_reason",
+                    "created_at",
+                )
+            },
+        ),
+        (
+            _("What was stored then"),
+            {"fields": ("exact_summary", "shown_type", "exact_body")},
+        ),
+    )
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
+        """Return the list that leaves long texts in the database."""
+        return RevisionChangeList
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        """Nobody: the channel writes revisions."""
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Nobody: nothing rewrites history."""
+        return False
+
+    @admin.display(description=_("key"), ordering="key")
+    def shown_key(self, revision: Revision) -> str:
+        """The key with its blanks visible."""
+        return key_text(revision.key)
+
+    @admin.display(description=_("actor"), ordering="actor")
+    def shown_actor(self, revision: Revision) -> str:
+        """Who wrote it."""
+        return key_text(revision.actor) if revision.actor else quiet(_("(not named)"))
+
+    @admin.display(description=_("reason"))
+    def shown_reason(self, revision: Revision) -> str:
+        """The beginning of the reason."""
+        reason = revision.reason
+        return reason if len(reason) <= 100 else f"{reason[:99]}…"
+
+    @admin.display(description=_("reason"))
+    def exact_reason(self, revision: Revision) -> str:
+        """The whole reason."""
+        return exact_text(revision.reason)
+
+    @admin.display(description=_("summary"))
+    def exact_summary(self, revision: Revision) -> str:
+        """The summary exactly; none is not the same as a blank one."""
+        return no_index_line() if revision.summary is None else exact_text(revision.summary)
+
+    @admin.display(description=_("type"))
+    def shown_type(self, revision: Revision) -> Any:
+        """Text or JSON."""
+        if revision.body is None:
+            return quiet(_("no note"))
+        return _("JSON") if revision.body_is_json else _("text")
+
+    @admin.display(description=_("body"))
+    def exact_body(self, revision: Revision) -> str:
+        """The body exactly; after a forget there is none."""
+        if revision.body is None:
+            return quiet(_("no note: it was forgotten"))
+        return exact_text(revision.body)
+
+    def object_tools(self, request: HttpRequest, obj: Any) -> list[Crumb]:
+        """Return the ways to everything written under the key, and to the note if there is one."""
+        site = self.admin_site.name
+        history = links.to_list(site, "revision", workspace=obj.workspace.path, key=obj.key)
+        tools = [(_("History of this key"), history)]
+        note = Note.objects.filter(workspace=obj.workspace, key=obj.key).only("pk").first()
+        if note is not None and request.user.has_perm("agent_memory.view_note"):
+            tools.append((_("The note"), links.to_page(site, "note", "change", note.pk)))
+        return tools

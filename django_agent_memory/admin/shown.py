@@ -1,0 +1,33 @@
+"""Stored text as a page shows it: always escaped, blanks and line ends as they are."""
+
+from __future__ import annotations
+
+from django.utils.html import escape, format_html
+from django.utils.safestring import SafeString, mark_safe
+from django.utils.translation import gettext as _
+
+
+def key_text(key: str) -> SafeString:
+    """Return a key isolated from the direction around it; quoted where part of it would hide."""
+    is_plain = key.isprintable() and key == " ".join(key.split())
+    shown = key if is_plain else f"“{key}”"
+    return format_html('<bdi class="agent-memory-key">{}</bdi>', shown)
+
+
+def exact_text(text: str) -> SafeString:
+    """Return a text to be read and copied character by character."""
+    if not text:
+        return quiet(_("(empty)"))
+    # HTML drops one newline behind <pre>: this one, not the text's own. It reads a bare CR as LF.
+    exact = mark_safe(escape(text).replace("\r", "&#13;"))  # noqa: S308  (escaped right here)
+    return format_html('<pre class="agent-memory-text" dir="auto">\n{}</pre>', exact)
+
+
+def no_index_line() -> SafeString:
+    """Return what stands for a summary that is not there."""
+    return quiet(_("no index line"))
+
+
+def quiet(text: object) -> SafeString:
+    """Return a remark of ours in a place where stored text is expected."""
+    return format_html('<span class="agent-memory-quiet">{}</span>', text)

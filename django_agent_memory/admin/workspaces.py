@@ -1,0 +1,154 @@
+"""Workspaces: what each holds, what it costs on every turn, and exactly what its agents see."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import admin, messages
+from django.contrib.admin.views.main import ChangeList
+from django.core.exceptions import PermissionDenied
+from django.db.models import Count, IntegerField, OuterRef, QuerySet, Subquery
+from django.db.models.functions import Coalesce
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import URLPattern, path
+from django.utils.html import format_html
+from django.utils.translation import gettext_lazy as _
+
+from django_agent_memory.memory import Memory
+from django_agent_memory.models import IndexEntry, Note, Workspace
+from django_agent_memory.text.rendering import estimated_tokens, one_line
+
+from . import links
+from .base import Crumb, MemoryAdmin
+from .forms import WorkspaceForm
+from .shown import key_text
+from .sizes import index_characters
+
+_SAMPLE = 20
+
+
+class WorkspaceChangeList(ChangeList):
+    """The list of workspaces, each row with the size of its index."""
+
+    def get_results(self, request: HttpRequest) -> None:
+        """Measure the workspaces of this page, and no others."""
+        super().get_results(request)
+        rows: Any = self.result_list
+        self.result_list = list(rows)
+        sizes = index_characters(self.result_list)
+        for row in self.result_list:
+            row.index_characters = sizes[row.pk]
+
+
+@admin.register(Workspace)
+class WorkspaceAdmin(MemoryAdmin):
+    """The memories themselves. No workspace is deleted here; its notes are forgotten."""
+
+    form = WorkspaceForm
+    list_display = (
+        "path",
+        "shown_title",
+        "shown_notes",
+        "shown_characters",
+        "shown_tokens",
+        "updated_at",
+        "shown_index",
+    )
+    list_per_page = 50
+    ordering = ("path",)
+    search_fields = ("path", "title")
+    fieldsets = ((None, {"fields": ("path", "title", "description", "index_budget")}),)
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Workspace]:
+        """Return the workspaces with the number of their notes."""
+        counted = Note.objects.filter(workspace=OuterRef("pk")).order_by().values("workspace")
+        count = Subquery(counted.annotate(n=Count("pk")).values("n"), output_field=IntegerField())
+        workspaces: QuerySet[Workspace] = super().get_queryset(request)
+        return workspaces.annotate(note_count=Coalesce(count, 0))
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
+        """Return the list that measures indexes."""
+        return WorkspaceChangeList
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        """Return the path of an existing workspace: agents know it by it."""
+        return ("path",) if obj is not None else ()
+
+    def own_urls(self) -> list[URLPattern]:
+        """Return the page that shows what the agent sees."""
+        view = self.admin_site.admin_view(self.index_view)
+        return [path("<path:object_id>/index/", view, name="agent_memory_workspace_index")]
+
+    def index_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        """Show the index text exactly as it is put into an agent's context."""
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        workspace: Workspace | None = self.get_object(request, object_id)
+        if workspace is None:
+            self.message_user(request, _("This workspace does not exist."), messages.WARNING)
+            return HttpResponseRedirect(links.to_list(self.admin_site.name, "workspace"))
+        index = Memory(workspace).index()
+        dangling = _entries_without_note(workspace)
+        site = self.admin_site.name
+        return self.page(
+            request,
+            "what_the_agent_sees.html",
+            title=_("What the agent sees"),
+            crumbs=[(workspace.path, links.to_page(site, "workspace", "change", workspace.pk))],
+            workspace=workspace,
+            text=index.text,
+            text_lines=index.text.count("\n") + 1 if index.text else 0,
+            entries=workspace.index_entries.count(),
+            characters=len(index.text),
+            tokens=estimated_tokens(len(index.text)),
+            notes_url=links.to_list(site, "note", workspace=workspace.path),
+            can_see_notes=request.user.has_perm("agent_memory.view_note"),
+            can_add_notes=request.user.has_perm("agent_memory.add_note"),
+            dangling=[
+                (key_text(key), links.to_add(site, "note", workspace=workspace.pk, key=key))
+                for key in dangling[:_SAMPLE]
+            ],
+            dangling_total=len(dangling),
+        )
+
+    def object_tools(self, request: HttpRequest, obj: Any) -> list[Crumb]:
+        """Return the ways to what the agents see and to the notes."""
+        site = self.admin_site.name
+        tools = [(_("What the agent sees"), links.to_page(site, "workspace", "index", obj.pk))]
+        if request.user.has_perm("agent_memory.view_note"):
+            tools.append((_("Notes"), links.to_list(site, "note", workspace=obj.path)))
+        return tools
+
+    @admin.display(description=_("title"), ordering="title")
+    def shown_title(self, workspace: Any) -> str:
+        """The title on one line."""
+        return one_line(workspace.title)
+
+    @admin.display(description=_("notes"), ordering="note_count")
+    def shown_notes(self, workspace: Any) -> Any:
+        """The number of notes."""
+        return workspace.note_count
+
+    @admin.display(description=_("index characters"))
+    def shown_characters(self, workspace: Any) -> int:
+        """The length of the index text that an agent gets."""
+        characters: int = workspace.index_characters
+        return characters
+
+    @admin.display(description=_("tokens per turn (estimate)"))
+    def shown_tokens(self, workspace: Any) -> int:
+        """About how many tokens that is."""
+        return estimated_tokens(workspace.index_characters)
+
+    @admin.display(description=_("index"))
+    def shown_index(self, workspace: Any) -> str:
+        """The way to the index text."""
+        address = links.to_page(self.admin_site.name, "workspace", "index", workspace.pk)
+        return format_html('<a href="{}">{}</a>', address, _("What the agent sees"))
+
+
+def _entries_without_note(workspace: Workspace) -> list[str]:
+    """Return the keys whose line agents see although there is nothing to recall."""
+    noted = Note.objects.filter(workspace=workspace).values("key")
+    entries = IndexEntry.objects.filter(workspace=workspace).exclude(key__in=noted)
+    return list(entries.order_by("key").values_list("key", flat=True))
