@@ -111,10 +111,12 @@ class SummaryFilter(admin.SimpleListFilter):
             ("none", _("no index line")),
         ]
 
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+    def queryset(self, request: HttpRequest, queryset: Any) -> Any:
         """Return the notes of the chosen case."""
+        if self.value() == "none":
+            return queryset.without_summary()
         blank = Q(entry__summary="")
-        cases = {"none": Q(entry=None), "blank": blank, "filled": ~Q(entry=None) & ~blank}
+        cases = {"blank": blank, "filled": Q(entry__summary__isnull=False) & ~blank}
         case = cases.get(self.value() or "")
         return queryset if case is None else queryset.filter(case)
 

@@ -45,7 +45,10 @@ class ForgetForm(forms.Form):
 
     def clean_seen_at(self) -> datetime.datetime:
         """Return the time."""
-        seen_at = parse_datetime(self.cleaned_data["seen_at"])
+        try:
+            seen_at = parse_datetime(self.cleaned_data["seen_at"])
+        except ValueError:
+            seen_at = None
         if seen_at is None or timezone.is_naive(seen_at) != timezone.is_naive(timezone.now()):
             raise forms.ValidationError(_("This page is out of date; look at it again."))
         return seen_at

@@ -118,7 +118,9 @@ class WorkspaceForm(WrittenForm):
 
     def clean_description(self) -> str:
         """Return the text with the line ends it had."""
-        return newlines.restored(self.cleaned_data["description"], self.initial["description"])
+        return newlines.restored(
+            self.cleaned_data["description"], self.initial.get("description", "")
+        )
 
     def write(self) -> Workspace:
         """Set what was changed, through the channel."""

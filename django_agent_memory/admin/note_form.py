@@ -103,7 +103,7 @@ class NoteForm(WrittenForm):
         super().__init__(*args, **kwargs)
         self.stored = self.instance if self.instance.pk else None
         self.stored_summary: str | None = getattr(self.stored, "summary", None)
-        if self.stored is not None:
+        if self.stored is not None and "workspace" in self.fields:  # else it is only looked at
             self._show(self.stored)
 
     def _show(self, note: Note) -> None:

@@ -93,7 +93,8 @@ class NoteAdmin(MemoryAdmin):
     ) -> HttpResponse:
         """Take the form; what was written for a note that is gone becomes the form of a new one."""
         is_edited = object_id is not None and "expected_revision" in request.POST
-        if is_edited and not self.get_object(request, str(object_id)):
+        may_add = is_edited and self.has_add_permission(request)
+        if may_add and not self.get_object(request, str(object_id)):
             object_id = None
         return super().changeform_view(request, object_id, form_url, extra_context)
 

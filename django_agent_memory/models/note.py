@@ -36,7 +36,8 @@ class NoteQuerySet(models.QuerySet["Note"]):
 
     def without_summary(self) -> NoteQuerySet:
         """Those that have no index entry."""
-        return self.filter(entry=None)
+        # Not `entry=None`: that asks whether the columns of the join are null, which none is.
+        return self.filter(entry__summary=None)
 
 
 class Note(models.Model):

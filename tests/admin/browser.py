@@ -20,6 +20,10 @@ class _Controls(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         given = dict(attrs)
+        if tag == "option" and self.select:
+            if "selected" in given or self.select not in self.sent:
+                self.sent[self.select] = given.get("value") or ""
+            return
         name = given.get("name")
         if not name or "disabled" in given:
             return
@@ -38,6 +42,8 @@ class _Controls(HTMLParser):
             self.text += data
 
     def handle_endtag(self, tag: str) -> None:
+        if tag == "select":
+            self.select = None
         if tag == "textarea" and self.textarea:
             # HTML drops one newline behind the opening tag.
             self.sent[self.textarea] = re.sub(r"\A\n", "", self.text)

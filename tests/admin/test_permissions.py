@@ -1,0 +1,131 @@
+"""Who may do what."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from django.test import Client
+
+from django_agent_memory.memory import Memory
+from django_agent_memory.models import AgentKey, Note, Revision
+
+from .browser import fields_of
+from .conftest import note_of, note_url, url, workspace_of
+
+Member = Callable[..., Client]
+
+
+@pytest.fixture
+def pages(memory: Memory) -> dict[str, str]:
+    memory.remember("k", "s", "the body")
+    key, _ = AgentKey.objects.issue(workspace="core", name="scribe")
+    return {
+        "notes": url("note", "changelist"),
+        "note": note_url(memory),
+        "add note": url("note", "add"),
+        "forget": note_url(memory, page="forget"),
+        "note history": note_url(memory, page="history"),
+        "workspaces": url("workspace", "changelist"),
+        "workspace": url("workspace", "change", workspace_of(memory)),
+        "add workspace": url("workspace", "add"),
+        "agent sees": url("workspace", "index", workspace_of(memory)),
+        "revisions": url("revision", "changelist"),
+        "revision": url("revision", "change", Revision.objects.get()),
+        "keys": url("agentkey", "changelist"),
+        "key": url("agentkey", "change", key),
+        "add key": url("agentkey", "add"),
+        "revoke": url("agentkey", "revoke", key),
+    }
+
+
+ALLOWED = {
+    (): set(),
+    ("view_note",): {"notes", "note"},
+    ("change_note",): {"notes", "note"},
+    ("add_note",): {"add note"},
+    ("delete_note",): {"forget"},
+    ("view_workspace",): {"workspaces", "workspace", "agent sees"},
+    ("change_workspace",): {"workspaces", "workspace", "agent sees"},
+    ("add_workspace",): {"add workspace"},
+    ("delete_workspace",): set(),
+    ("view_revision",): {"revisions", "revision"},
+    ("change_revision", "add_revision", "delete_revision"): {"revisions", "revision"},
+    ("view_agentkey",): {"keys", "key"},
+    ("change_agentkey",): {"keys", "key", "revoke"},
+    ("add_agentkey",): {"add key"},
+    ("delete_agentkey",): set(),
+}
+
+
+@pytest.mark.parametrize("permissions", ALLOWED, ids=lambda names: " ".join(names) or "none")
+def test_each_permission_opens_its_pages_and_no_others(
+    member: Member, pages: dict[str, str], permissions: tuple[str, ...]
+) -> None:
+    browser = member(*permissions)
+    opened = {name for name, address in pages.items() if browser.get(address).status_code == 200}
+    assert opened - {"note history"} == ALLOWED[permissions]
+
+
+def test_nobody_gets_in_without_logging_in(pages: dict[str, str]) -> None:
+    for address in pages.values():
+        response = Client().get(address)
+        assert response.status_code == 302
+        assert "/login/" in response["Location"]
+
+
+def test_a_viewer_sees_and_cannot_write(member: Member, memory: Memory) -> None:
+    memory.remember("k", "s", "the body")
+    viewer = member("view_note")
+    page = viewer.get(note_url(memory)).content.decode()
+    assert "the body" in page
+    assert "<textarea" not in page
+    assert "Forget" not in page
+    assert "forget_selected" not in viewer.get(url("note", "changelist")).content.decode()
+    answers = [
+        viewer.post(note_url(memory), {"body": "x", "expected_revision": "1"}),
+        viewer.post(note_url(memory, page="forget"), {"confirmed": "yes"}),
+        viewer.post(url("note", "add"), {"key": "x", "body": "x"}),
+    ]
+    assert [answer.status_code for answer in answers] == [403, 403, 403]
+    action = {"action": "forget_selected", "_selected_action": note_of(memory).pk}
+    viewer.post(url("note", "changelist"), {**action, "confirmed": "yes"})
+    assert memory.revision() == 1
+
+
+def test_an_editor_may_write_and_not_forget(member: Member, memory: Memory) -> None:
+    memory.remember("k", "s", "b")
+    editor = member("change_note")
+    form = fields_of(editor.get(note_url(memory)))
+    assert editor.post(note_url(memory), {**form, "body": "c"}).status_code == 302
+    assert memory.recall("k").body == "c"
+    assert editor.get(note_url(memory, page="forget")).status_code == 403
+
+
+def test_who_may_only_change_notes_cannot_store_a_forgotten_one_again(
+    member: Member, memory: Memory
+) -> None:
+    memory.remember("k", "s", "b")
+    editor, address = member("change_note"), note_url(memory)
+    form = fields_of(editor.get(address))
+    memory.forget("k")
+    response = editor.post(address, {**form, "body": "c", "_overwrite": "0"})
+    assert response.status_code == 302
+    assert not Note.objects.exists()
+
+
+def test_links_that_would_be_refused_are_not_offered(member: Member, memory: Memory) -> None:
+    memory.remember("k", "s", "b")
+    page = member("view_workspace").get(url("workspace", "index", workspace_of(memory)))
+    assert "/agent_memory/note/" not in page.content.decode()
+
+
+def test_forgery_is_refused(operator: object, memory: Memory) -> None:
+    memory.remember("k", "s", "b")
+    browser = Client(enforce_csrf_checks=True)
+    browser.force_login(operator)
+    form = fields_of(browser.get(note_url(memory)))
+    form.pop("csrfmiddlewaretoken")
+    assert browser.post(note_url(memory), {**form, "body": "c"}).status_code == 403
+    assert browser.post(note_url(memory, page="forget"), {"confirmed": "y"}).status_code == 403
+    assert memory.revision() == 1

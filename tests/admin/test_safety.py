@@ -1,0 +1,143 @@
+"""What agents store stays text on every page; pages run under a strict content policy."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from django_agent_memory.memory import Memory
+from django_agent_memory.models import AgentKey, Note, Revision, Workspace
+
+from .browser import fields_of
+from .conftest import note_url, url, workspace_of
+
+ATTACKS = [
+    '"><img src=x onerror=alert(1)>',
+    "</script><script>alert(1)</script>",
+    "</textarea></pre><svg onload=alert(1)>",
+    "javascript:alert(1)",
+    "{{ 7|add:7 }}{% now %}",
+]
+_EVIL = {"img"}
+
+
+class _Tags(HTMLParser):
+    """Collects what a page would run, load or style by itself."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = dict(attrs)
+        self.found += [f"{tag} {name}" for name in given if name.startswith("on")]
+        if "style" in given or tag == "style":
+            self.found.append(f"{tag} style")
+        if tag == "script" and not given.get("src") and given.get("type") != "application/json":
+            self.found.append("inline script")
+        if tag in _EVIL and "static" not in (given.get("src") or ""):
+            self.found.append(tag)
+        for name in ("src", "href", "action"):
+            target = (given.get(name) or "").strip().lower()
+            if target.startswith(("javascript:", "//", "http:", "https:")):
+                self.found.append(f"{tag} {name}={target[:60]}")
+
+
+def dangers(page: Any, *, ignore: tuple[str, ...] = ()) -> list[str]:
+    tags = _Tags()
+    tags.feed(page.content.decode())
+    return [found for found in tags.found if not found.startswith(ignore)]
+
+
+def every_page(admin: Client, memory: Memory) -> dict[str, Any]:
+    """Open every page there is about this memory, the confirmations and the clash among them."""
+    note = Note.objects.get(workspace__path=memory.path)
+    opened = admin.get(url("note", "change", note))
+    form = fields_of(opened)
+    memory.remember(note.key, note.key + "!", note.body + "!", reason=note.key)
+    listed = {"_selected_action": note.pk, "index": "0"}
+    key = AgentKey.objects.get()
+    pages = {
+        name: admin.get(url(name, "changelist"))
+        for name in ("note", "workspace", "revision", "agentkey")
+    }
+    pages |= {
+        f"add {name}": admin.get(url(name, "add")) for name in ("note", "workspace", "agentkey")
+    }
+    pages |= {
+        "note page": admin.get(url("note", "change", note)),
+        "forget": admin.get(url("note", "forget", note)),
+        "forget many": admin.post(
+            url("note", "changelist"), {**listed, "action": "forget_selected"}
+        ),
+        "clash": admin.post(url("note", "change", note), {**form, "body": note.key}),
+        "refused": admin.post(url("note", "change", note), {**form, "expected_revision": "x"}),
+        "workspace page": admin.get(url("workspace", "change", workspace_of(memory))),
+        "agent sees": admin.get(url("workspace", "index", workspace_of(memory))),
+        "revision page": admin.get(url("revision", "change", Revision.objects.first())),
+        "key page": admin.get(url("agentkey", "change", key)),
+        "revoke": admin.get(url("agentkey", "revoke", key)),
+        "filtered": admin.get(
+            url("revision", "changelist"), {"key": note.key, "workspace": note.key, "actor": "x"}
+        ),
+        "searched": admin.get(url("note", "changelist"), {"q": note.key}),
+        "issued": admin.post(
+            url("agentkey", "add"),
+            {"workspace": note.workspace_id, "name": note.key, "access": "read"},
+        ),
+        "home": admin.get("/admin/"),
+    }
+    now = fields_of(admin.get(url("note", "change", note)))
+    pages["saved"] = admin.post(
+        url("note", "change", note), {**now, "body": note.key, "reason": note.key}, follow=True
+    )
+    pages["forgotten"] = admin.post(
+        url("note", "forget", note),
+        {**fields_of(admin.get(url("note", "forget", note))), "reason": note.key},
+        follow=True,
+    )
+    pages["home again"] = admin.get("/admin/")
+    return pages
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_stored_text_is_inert_on_every_page(admin: Client, attack: str) -> None:
+    memory = Memory("core", actor=attack)
+    memory.configure(title=attack, description=attack)
+    memory.remember(attack, attack, attack, reason=attack)
+    AgentKey.objects.issue(workspace="core", name=attack)
+    for name, page in every_page(admin, memory).items():
+        assert page.status_code == 200, name
+        assert dangers(page, ignore=("a href=http://testserver", "a href=https://")) == [], name
+        assert "1414" not in page.content.decode(), name
+
+
+def test_damage_breaks_no_page(admin: Client) -> None:
+    memory = Memory("core", actor="scribe")
+    memory.remember("k", "s", [1])
+    memory.remember("lost", "s", "b")
+    AgentKey.objects.issue(workspace="core", name="scribe")
+    memory.remember("k", None, {"a": 1})
+    Note.objects.filter(key="lost").delete()
+    Revision.objects.update(body="{")
+    Note.objects.update(body="[1,", revision=99)
+    for name in ("note", "workspace", "revision", "agentkey"):
+        assert admin.get(url(name, "changelist")).status_code == 200
+    assert admin.get(url("workspace", "index", workspace_of(memory))).status_code == 200
+    for page in ("change", "forget"):
+        assert admin.get(note_url(memory, "k", page)).status_code == 200
+    assert Workspace.objects.count() == 1
+
+
+def test_our_style_sheet_is_on_our_pages_and_names_no_colour(admin: Client) -> None:
+    from pathlib import Path
+
+    import django_agent_memory
+
+    style = Path(django_agent_memory.__file__).parent / "static/agent_memory/admin.css"
+    assert not re.search(r"#[0-9a-f]{3,8}\b|rgb\(|url\(", style.read_text(encoding="utf-8"))
+    assert "agent_memory/admin.css" in admin.get(url("note", "changelist")).content.decode()
