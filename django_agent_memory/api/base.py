@@ -68,12 +68,20 @@ class Endpoint(APIView):
         """Find out who calls, or raise 401; what they may do is asked by each handler."""
         request.accepted_renderer, request.accepted_media_type = self._accepted
         request.version = request.versioning_scheme = None
-        user, key = request.user, request.auth
-        if request.successful_authenticator is None:
-            raise NotAuthenticated(
-                "Send an agent key: the header Authorization: Bearer with the key behind it."
-            )
-        self.access = KeyAccess(key) if isinstance(key, AgentKey) else UserAccess(user)
+        self.perform_authentication(request)
+        key = request.auth
+        self.access = KeyAccess(key) if isinstance(key, AgentKey) else UserAccess(request.user)
+
+    def perform_authentication(self, request: Request) -> None:
+        """Set `request.user` and `request.auth`, or raise 401; makes no anonymous user."""
+        for authenticator in request.authenticators:
+            found = authenticator.authenticate(request)
+            if found is not None:
+                request.user, request.auth = found
+                return
+        raise NotAuthenticated(
+            "Send an agent key: the header Authorization: Bearer with the key behind it."
+        )
 
     def get_authenticators(self) -> Any:
         """Return the bearer key first, so that a stray session cookie never counts beside it."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from asgiref.sync import async_to_sync
 from django.db import connections
 from django.test import AsyncClient
 from django.urls import reverse
@@ -97,7 +97,7 @@ def test_below_a_language(settings: Any) -> None:
     for language in ("en", "de"):
         there = Agent(key, mount=f"/{language}/memory/")
         there.remember(f"k-{language}", "s", "b")
-        texts.add(there.call("recall", key="nothing").content)
+        texts.add(there.call("recall", key="nothing").json()["text"])
         assert_problem(there.call("recall", key=""), 400)
     assert len(texts) == 1
 
@@ -154,7 +154,7 @@ def test_under_asgi() -> None:
             await client.get("/memory/tools/recall/?key=%ff", headers=headers),
         ]
 
-    saved, recalled, index, broken, unknown, bad = asyncio.run(turn())
+    saved, recalled, index, broken, unknown, bad = async_to_sync(turn)()
     assert saved.json()["outcome"] == "created"
     assert recalled.json()["body"] == "é" * 100_000
     assert index.content.decode() == "[memory index]\n- ключ: s"

@@ -1,0 +1,1 @@
+"""The hostile site's users."""
