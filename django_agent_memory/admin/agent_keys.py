@@ -79,6 +79,13 @@ class AgentKeyAdmin(MemoryAdmin):
         key.shown_once = form.secret
         return key
 
+    def render_change_form(
+        self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
+    ) -> HttpResponse:
+        """Offer no way of saving that would lead past the secret."""
+        context.update(show_save_and_add_another=False, show_save_and_continue=False)
+        return super().render_change_form(request, context, *args, **kwargs)
+
     def response_add(
         self, request: HttpRequest, obj: Any, post_url_continue: str | None = None
     ) -> HttpResponse:

@@ -31,6 +31,8 @@ class MemoryAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     """
 
     show_full_result_count = False
+    # A count beside every choice of every filter would read all rows several times.
+    show_facets = admin.ShowFacets.NEVER
 
     class Media:
         css = {"all": ["agent_memory/admin.css"]}

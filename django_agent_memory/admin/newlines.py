@@ -40,7 +40,11 @@ def restored(submitted: str, stored: str) -> str:
         *((line, usual if end else "") for line, end in new[edited]),
         *_with_ends(new[edited.stop :], old[len(old) - tail :], usual),
     ]
-    return "".join(line + end for line, end in kept)
+    text = "".join(line + end for line, end in kept)
+    # A CR kept in front and an LF kept behind an emptied part would join to one line end.
+    if plain(text) != plain(submitted):
+        text = plain(submitted).replace("\n", usual)
+    return text
 
 
 def _common(new: list[tuple[str, str]], old: list[tuple[str, str]], most: int) -> int:

@@ -22,7 +22,7 @@ from .base import Crumb, MemoryAdmin
 from .filters import AgeFilter, KeyFilter, SummaryFilter, WorkspaceFilter
 from .forget_page import ForgetPage
 from .note_form import NoteForm
-from .shown import exact_text, key_text, no_index_line
+from .shown import LIST_KEY, exact_text, key_text, no_index_line
 
 
 class NoteChangeList(ChangeList):
@@ -44,9 +44,9 @@ class NoteAdmin(MemoryAdmin):
         "shown_key",
         "shown_summary",
         "shown_size",
-        "created_at",
         "updated_at",
         "workspace",
+        "created_at",
     )
     list_filter = (WorkspaceFilter, AgeFilter, SummaryFilter, KeyFilter)
     list_select_related = ("workspace",)
@@ -102,7 +102,7 @@ class NoteAdmin(MemoryAdmin):
         """Return the form, or for those who may only look, what is stored."""
         dates = (_("History"), {"fields": ("created_at", "updated_at", "shown_revision")})
         if obj is not None and not self.has_change_permission(request, obj):
-            shown = ("workspace", "shown_key", "shown_type", "stored_summary", "stored_body")
+            shown = ("workspace", "whole_key", "shown_type", "stored_summary", "stored_body")
             return ((None, {"fields": shown}), dates)
         main = ("workspace", "key", "in_index", "summary", "body_type", "body", "reason")
         form = (None, {"fields": (*main, "expected_revision")})
@@ -180,6 +180,11 @@ class NoteAdmin(MemoryAdmin):
     @admin.display(description=_("key"), ordering="key")
     def shown_key(self, note: Any) -> str:
         """The key with its blanks visible."""
+        return key_text(note.key, most=LIST_KEY)
+
+    @admin.display(description=_("key"))
+    def whole_key(self, note: Any) -> str:
+        """The key, however long."""
         return key_text(note.key)
 
     @admin.display(description=_("index line"))

@@ -15,7 +15,7 @@ from django_agent_memory.models import Note, Revision
 from . import links
 from .base import Crumb, MemoryAdmin
 from .filters import ActorFilter, KeyFilter, WorkspaceFilter
-from .shown import exact_text, key_text, no_index_line, quiet
+from .shown import LIST_KEY, exact_text, key_text, no_index_line, quiet
 
 
 class RevisionChangeList(ChangeList):
@@ -51,7 +51,7 @@ class RevisionAdmin(MemoryAdmin):
                     "workspace",
                     "number",
                     "operation",
-                    "shown_key",
+                    "whole_key",
                     "shown_actor",
                     "exact_reason",
                     "created_at",
@@ -79,6 +79,11 @@ class RevisionAdmin(MemoryAdmin):
     @admin.display(description=_("key"), ordering="key")
     def shown_key(self, revision: Revision) -> str:
         """The key with its blanks visible."""
+        return key_text(revision.key, most=LIST_KEY)
+
+    @admin.display(description=_("key"))
+    def whole_key(self, revision: Revision) -> str:
+        """The key, however long."""
         return key_text(revision.key)
 
     @admin.display(description=_("actor"), ordering="actor")

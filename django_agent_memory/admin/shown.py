@@ -6,11 +6,17 @@ from django.utils.html import escape, format_html
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
 
+LIST_KEY = 80
 
-def key_text(key: str) -> SafeString:
-    """Return a key isolated from the direction around it; quoted where part of it would hide."""
+
+def key_text(key: str, *, most: int | None = None) -> SafeString:
+    """Return a key isolated from the direction around it, cut behind `most` cp.
+
+    It is quoted where part of it would hide: a link that is one blank could not be seen.
+    """
     is_plain = key.isprintable() and key == " ".join(key.split())
-    shown = key if is_plain else f"“{key}”"
+    short = key if most is None or len(key) <= most else key[:most] + "…"
+    shown = short if is_plain else f"“{short}”"
     return format_html('<bdi class="agent-memory-key">{}</bdi>', shown)
 
 

@@ -1,0 +1,98 @@
+"""The admin of a site that keeps the memory in a database of its own and wraps every request."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+SITE = """
+from tests.settings import *  # noqa: F403
+
+DATABASES = {
+    alias: {
+        "ENGINE": "django.db.backends.sqlite3",
+        "NAME": f"{__file__}.{alias}.sqlite3",
+        "ATOMIC_REQUESTS": True,
+    }
+    for alias in ("default", "memory")
+}
+DATABASE_ROUTERS = ["site_router.Router"]
+"""
+
+ROUTER = """
+class Router:
+    def db_for_read(self, model, **hints):
+        return "memory" if model._meta.app_label == "agent_memory" else None
+
+    db_for_write = db_for_read
+
+    def allow_relation(self, *rows, **hints):
+        return True
+
+    def allow_migrate(self, db, app_label, **hints):
+        return (db == "memory") == (app_label == "agent_memory")
+"""
+
+TURN = """
+import django
+django.setup()
+from django.contrib.auth.models import User
+from django.core.management import call_command
+from django.db import connections
+from django.test import Client
+from django_agent_memory.memory import Memory
+from django_agent_memory.models import AgentKey, Note, Workspace
+from tests.admin.browser import fields_of
+
+for alias in ("default", "memory"):
+    call_command("migrate", database=alias, verbosity=0)
+user = User.objects.create_superuser("ada", "", "pw")
+browser = Client()
+browser.force_login(user)
+A = "/admin/agent_memory/"
+
+def send(address, **typed):
+    form = {**fields_of(browser.get(address)), **typed}
+    return browser.post(address, {k: v for k, v in form.items() if k != "q"})
+
+assert send(A + "workspace/add/", path="core", title="Core").status_code == 302
+workspace = Workspace.objects.get()
+added = send(A + "note/add/", workspace=workspace.pk, key="k", summary="s", body="b")
+assert added.status_code == 302, added.content
+note = Note.objects.get()
+assert send(f"{A}note/{note.pk}/change/", body="c").status_code == 302
+assert Memory("core").recall("k").body == "c"
+issued = send(A + "agentkey/add/", workspace=workspace.pk, name="scribe", user=user.pk)
+assert issued.status_code == 200, issued.content
+assert AgentKey.objects.get().user_id == user.pk
+for page in ("note/", "workspace/", "revision/", "agentkey/", f"workspace/{workspace.pk}/index/"):
+    assert browser.get(A + page).status_code == 200, page
+assert send(f"{A}note/{note.pk}/forget/", reason="why").status_code == 302
+assert Memory("core").revision() == 3
+assert not any("agent_memory" in t for t in connections["default"].introspection.table_names())
+print("done")
+"""
+
+
+def test_a_database_of_its_own_under_atomic_requests(tmp_path: Path) -> None:
+    (tmp_path / "site_settings.py").write_text(SITE)
+    (tmp_path / "site_router.py").write_text(ROUTER)
+    environment = {
+        **os.environ,
+        "DJANGO_SETTINGS_MODULE": "site_settings",
+        "PYTHONPATH": os.pathsep.join([str(ROOT), str(tmp_path)]),
+    }
+    turn = subprocess.run(
+        [sys.executable, "-W", "error", "-c", TURN],
+        env=environment,
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert turn.stdout == "done\n", turn.stderr[-3000:]
