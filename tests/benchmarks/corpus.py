@@ -9,10 +9,31 @@ from django_agent_memory import Memory, Save
 
 PATH = "bench/notes"
 _SEED = 20_261_130
-_WORDS = (
-    "agent memory index note deploy release server customer invoice prefers meeting database "
-    "password rotation incident weekly report design review branch migration timeout retry"
-).split()
+_WORDS = [
+    "agent",
+    "memory",
+    "index",
+    "note",
+    "deploy",
+    "release",
+    "server",
+    "customer",
+    "invoice",
+    "prefers",
+    "meeting",
+    "database",
+    "password",
+    "rotation",
+    "incident",
+    "weekly",
+    "report",
+    "design",
+    "review",
+    "branch",
+    "migration",
+    "timeout",
+    "retry",
+]
 _FOREIGN = ("Привет, мир", "größer als Straße", "東京の会議", "café naïve", "Ελληνικά ΟΔΟΣ")
 
 

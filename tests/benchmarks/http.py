@@ -1,0 +1,103 @@
+"""Recall over HTTP beside a plain `JsonResponse` view, both under gunicorn, loaded by wrk."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import socket
+import statistics
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from urllib.parse import quote
+
+from django_agent_memory.models import AgentKey
+
+from .corpus import PATH, note, stored
+from .timing import Row, turns
+
+OURS, PLAIN = "tools/recall/", "JsonResponse view"
+_WORKERS = 2
+_CLIENTS = 8
+
+
+def run(scale: float) -> Iterator[Row]:
+    """Measure requests a second, the two taking turns on the same workers."""
+    if shutil.which("wrk") is None:
+        yield Row(case="HTTP recall", contender="skipped: wrk is not installed", p50="")
+        return
+    stored(max(10, int(1_000 * scale)))
+    _, secret = AgentKey.objects.issue(workspace=PATH, name="wrk")
+    key = quote(note(7)[0])
+    with gunicorn() as site:
+        urls = {
+            OURS: f"{site}/memory/tools/recall/?key={key}",
+            PLAIN: f"{site}/plain/recall/?key={key}",
+        }
+        for url in urls.values():
+            request(url, secret)
+        seconds = max(1, int(5 * scale))
+        rates = [
+            {n: _wrk(url, secret, seconds) for n, url in urls.items()} for _ in range(turns(scale))
+        ]
+    median = {name: statistics.median(each[name] for each in rates) for name in urls}
+    for name in urls:
+        yield Row(
+            case="HTTP recall",
+            contender=name,
+            p50=f"{median[name]:.0f} requests/s",
+            ratio=f"{median[name] / median[PLAIN]:.2f}",
+            goal="≥ 0.65" if name == OURS else "",
+        )
+
+
+def request(url: str, secret: str) -> bytes:
+    """Return the body of a GET with the key; raises for any status but 2xx."""
+    asked = urllib.request.Request(url, headers={"Authorization": f"Bearer {secret}"})
+    with urllib.request.urlopen(asked, timeout=10) as answer:
+        return bytes(answer.read())
+
+
+@contextmanager
+def gunicorn() -> Iterator[str]:
+    """Serve this site with two sync workers on a free port and yield its address."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        address = f"127.0.0.1:{free.getsockname()[1]}"
+    command = [sys.executable, "-m", "gunicorn", "--workers", str(_WORKERS), "--bind", address]
+    server = subprocess.Popen(
+        [*command, "--log-level", "warning", "tests.benchmarks.wsgi:application"]
+    )
+    try:
+        _wait_for(address)
+        yield f"http://{address}"
+    finally:
+        server.terminate()
+        server.wait(timeout=30)
+
+
+def _wait_for(address: str) -> None:
+    host, port = address.split(":")
+    for _ in range(100):
+        try:
+            socket.create_connection((host, int(port)), timeout=1).close()
+        except OSError:
+            time.sleep(0.1)
+        else:
+            return
+    raise TimeoutError(f"Nothing listens on {address}.")
+
+
+def _wrk(url: str, secret: str, seconds: int) -> float:
+    """Return requests a second; none may fail."""
+    header = f"Authorization: Bearer {secret}"
+    command = ["wrk", "-t1", f"-c{_CLIENTS}", f"-d{seconds}s", "-H", header, url]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    if "Non-2xx" in done.stdout:
+        raise RuntimeError(done.stdout)
+    found = re.search(r"Requests/sec:\s+([\d.]+)", done.stdout)
+    if found is None:
+        raise RuntimeError(done.stdout)
+    return float(found[1])
