@@ -74,8 +74,8 @@ class Endpoint(APIView):
 
     def perform_authentication(self, request: Request) -> None:
         """Set `request.user` and `request.auth`, or raise 401; makes no anonymous user."""
-        for authenticator in request.authenticators:
-            found = authenticator.authenticate(request)
+        for authenticator in request.authenticators or ():
+            found: tuple[Any, Any] | None = authenticator.authenticate(request)
             if found is not None:
                 request.user, request.auth = found
                 return
