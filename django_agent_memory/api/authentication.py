@@ -64,7 +64,8 @@ def _key_with(secret: str) -> AgentKey:
     keys = AgentKey.objects.select_related("workspace")
     if _shares_database_with_users():
         keys = keys.select_related("workspace", "user")
-    key = keys.with_secret(secret).first() if secret else None
+    # Digests are unique: no order is asked for, which would cost more than the look-up.
+    key = next(iter(keys.with_secret(secret).order_by()), None) if secret else None
     if key is None:
         raise AuthenticationFailed("This agent key is unknown.", code="unknown_key")
     if key.revoked_at is not None:

@@ -50,10 +50,7 @@ def read_json(request: HttpRequest) -> Any:
     `UnsupportedMediaType` for anything but plain UTF-8 JSON by its headers, `Refused` for what is
     not UTF-8 or not JSON. A UTF-8 byte order mark is skipped.
     """
-    declared = _declared_length(request)
-    if declared:
-        check_media_type(request)
-    _check_size(request, declared)
+    _check_size(request, _declared_length(request))
     raw = _read(request)
     if not raw:
         return {}
@@ -74,7 +71,7 @@ def check_media_type(request: HttpRequest) -> None:
     charset = (request.content_params or {}).get("charset", "utf-8")
     if charset.lower() not in ("utf-8", "utf8", "us-ascii"):
         _refuse_type(kind, "Send the body in UTF-8, the only charset that is read.")
-    if request.headers.get("Content-Encoding", "identity").lower() != "identity":
+    if request.META.get("HTTP_CONTENT_ENCODING", "identity").lower() != "identity":
         _refuse_type(kind, "Send the body without a Content-Encoding; it is not unpacked.")
 
 
@@ -125,7 +122,7 @@ def expected_revision(request: HttpRequest, fields: Mapping[str, Any]) -> Any:
 
     None if neither is given. Raises `Refused` if they differ. The field is checked by the write.
     """
-    header = request.headers.get("If-Match")
+    header = request.META.get("HTTP_IF_MATCH")
     in_body = fields.get("expected_revision")
     if header is None:
         return in_body

@@ -31,7 +31,7 @@ class ToolView(Endpoint):
         """Call the tool with the JSON body."""
         spec, memory = self._called(tool, workspace)
         arguments = read_json(request._request)
-        if not spec.read_only and "If-Match" in request.headers:
+        if not spec.read_only and "HTTP_IF_MATCH" in request.META:
             arguments = _with_precondition(request, arguments)
         return _answer(memory, spec, arguments)
 
