@@ -10,6 +10,7 @@ import sys
 from .timing import HEADER
 
 CASES = ("write", "recall", "index", "apply", "http")
+EXTRA = ("plans",)
 DATABASES = ("sqlite", "postgres", "mariadb")
 
 
@@ -32,7 +33,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks", description=__doc__)
-    parser.add_argument("case", nargs="?", default="all", choices=[*CASES, "all"])
+    parser.add_argument("case", nargs="?", default="all", choices=[*CASES, *EXTRA, "all"])
     parser.add_argument("--db", default="sqlite", help=f"any of {','.join(DATABASES)}")
     parser.add_argument("--scale", type=float, default=1.0, help="part of the full sizes")
     parser.add_argument("--name", default="test_benchmarks", help="name of the database it makes")

@@ -1,0 +1,35 @@
+"""Every query on notes and entries goes by workspace and key, on each database."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from django.db import connection
+
+from .plans import plans
+
+_TABLE = "agent_memory_(?:note|indexentry)"
+_INDEX = "agent_memory_(?:note|entry)_key"
+_KEYED = {
+    "sqlite": rf"SEARCH {_TABLE} USING (?:COVERING )?INDEX \w+ \(workspace_id=\?",
+    "postgresql": rf"Index .*?{_INDEX}",
+    "mysql": rf"{_TABLE}: (?:ref|range|const|eq_ref) on {_INDEX}",
+}
+_WHOLE_TABLE = {
+    "sqlite": f"SCAN {_TABLE}",
+    "postgresql": f"Seq Scan on {_TABLE}",
+    "mysql": f"{_TABLE}: (?:ALL|index) ",
+}
+
+
+@pytest.mark.django_db
+def test_notes_and_entries_are_found_by_workspace_and_key() -> None:
+    found = plans(3_000)
+    on_notes = {name: "\n".join(plan) for name, plan in found.items()}
+    on_notes = {name: plan for name, plan in on_notes.items() if re.search("note|indexentry", plan)}
+    verbs = {name.partition(",")[0] for name in on_notes}
+    assert verbs == {"recall", "search", "index", "remember", "near keys"}
+    vendor = connection.vendor
+    assert {n: p for n, p in on_notes.items() if re.search(_WHOLE_TABLE[vendor], p)} == {}
+    assert {n: p for n, p in on_notes.items() if not re.search(_KEYED[vendor], p)} == {}
