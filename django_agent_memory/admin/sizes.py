@@ -34,7 +34,7 @@ def _measured(missing: dict[int, Workspace], cache: BaseCache | None) -> dict[in
     entries = IndexEntry.objects.filter(workspace__in=missing).order_by("workspace_id", "key")
     sizes = dict.fromkeys(missing, 0)
     rows = entries.values_list("workspace_id", "key", "summary")
-    for pk, group in groupby(rows.iterator(), key=lambda row: row[0]):
+    for pk, group in groupby(rows, key=lambda row: row[0]):
         lines = ((key, summary) for _, key, summary in group)
         sizes[pk] = len(rendering.index_text(lines, budget=missing[pk].index_budget))
     # Inside a transaction these may be rows that nobody else will ever see.

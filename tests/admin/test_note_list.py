@@ -132,8 +132,9 @@ def test_the_list_reads_no_long_text_and_takes_few_queries(
             connection,
         ) as queries:
             assert admin.get(LIST, query).status_code == 200
-        # Session, user, the filter's paths, the count and the page.
-        assert len(queries) == 5
+        # Session, user, the filter's paths, the count, the page and its summaries.
+        assert len(queries) == 6
+        assert "JOIN" not in queries[3]["sql"] or "summary" in query
         for row in queries:
             selected = row["sql"].split(" FROM ")[0]
             assert "haystack" not in selected
@@ -173,6 +174,6 @@ def test_the_form_takes_few_queries(
 ) -> None:
     memory.remember("k", "s", "b")
     address = note_url(memory)
-    with django_assert_max_num_queries(5):  # session, user, note, workspace, content type
+    with django_assert_max_num_queries(6):  # session, user, note, summary, workspace, type
         admin.get(address)
     assert note_of(memory).body == "b"
