@@ -78,10 +78,11 @@ def check_json(value: object, *, name: str) -> None:
     level: list[Any] = [value]
     depth = 0
     while level:
-        level = [child for item in level for child in _children(item, name)]
-        depth += 1
-        if depth > MAX_JSON_DEPTH and level:
+        if any(isinstance(item, (dict, list, tuple)) for item in level):
+            depth += 1
+        if depth > MAX_JSON_DEPTH:
             raise Refused(f"The {name} is JSON nested deeper than {MAX_JSON_DEPTH} levels.")
+        level = [child for item in level for child in _children(item, name)]
 
 
 def check_characters(text: str, *, name: str) -> None:
