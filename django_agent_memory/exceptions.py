@@ -43,6 +43,18 @@ class Busy(AgentMemoryError):
     code = "busy"
 
 
+class ReplayMismatch(AgentMemoryError):
+    """The name of a recorded call came again with another verb or other arguments."""
+
+    code = "replay_mismatch"
+
+
+class Pruned(AgentMemoryError):
+    """The past that is asked for went with the revisions that retention removed."""
+
+    code = "pruned"
+
+
 class NotAllowed(AgentMemoryError):
     """The caller may not do this; the sentence names what is missing."""
 

@@ -11,7 +11,7 @@ from django.db import connections
 
 from django_agent_memory.conf import conf
 from django_agent_memory.models import IndexEntry, Workspace
-from django_agent_memory.results import Index, IndexLine
+from django_agent_memory.results import Index, IndexLine, Listing
 from django_agent_memory.text import rendering
 
 
@@ -50,8 +50,23 @@ def index_lines(path: str, *, using: str) -> tuple[IndexLine, ...]:
     )
 
 
+def listing(path: str, *, using: str) -> Listing:
+    """Return every entry of the index with the workspace's revision."""
+    return Listing(
+        lines=index_lines(path, using=using),
+        workspace_revision=Workspace.objects.using(using).last_revision(path),
+    )
+
+
+def forget_text(version: str) -> None:
+    """Take the text of that version out of the cache."""
+    cache = _cache()
+    if cache is not None:
+        cache.delete(_name(version))
+
+
 def _text(path: str, version: str, budget: int | None, using: str) -> str:
-    cache, name = _cache(), f"agent_memory.index.{version}"
+    cache, name = _cache(), _name(version)
     text = cache.get(name) if cache is not None else None
     if text is None:
         text = rendering.index_text(_entries(path, using), budget=budget)
@@ -64,6 +79,10 @@ def _text(path: str, version: str, budget: int | None, using: str) -> str:
 def _entries(path: str, using: str) -> list[tuple[str, str]]:
     entries = IndexEntry.objects.using(using).filter(workspace__path=path)
     return list(entries.order_by("key").values_list("key", "summary"))
+
+
+def _name(version: str) -> str:
+    return f"agent_memory.index.{version}"
 
 
 def _cache() -> BaseCache | None:

@@ -3,31 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Iterable
+from dataclasses import asdict, replace
 from functools import update_wrapper
-from typing import Any, Concatenate, ParamSpec, TypeVar, Unpack
+from typing import Any, Concatenate, ParamSpec, TypeVar, Unpack, cast
 
 from asgiref.sync import sync_to_async
-from django.db import router
+from django.db import router, transaction
 
-from . import index, search, writing
+from . import history, index, journal, reading, rollback, search, writing
 from .conf import conf
-from .models import Note, Revision, Workspace
-from .models.note import NoteQuerySet, body_value
+from .exceptions import Conflict, NotAllowed, Refused
+from .history import Moment
+from .models import Note, Workspace
 from .results import (
+    Erased,
     Forgot,
     Index,
     IndexLine,
+    Listing,
     Outcome,
     Recalled,
+    Redacted,
     Remembered,
+    Restored,
     Revised,
+    RolledBack,
     SearchResult,
+    Unknown,
     WasAbsent,
 )
 from .text import gate
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
+
+_ROLLBACK_TRIES = 10
 
 
 def _twin(
@@ -47,23 +57,39 @@ class Memory:
     """The memory of one workspace.
 
     `workspace` is a path or a `Workspace`; it is made by the first write. `actor` (≤ 255 cp) signs
-    the revisions. `using` pins a database alias; without it Django's routers choose. Every verb
-    has an async twin: `await memory.aremember(…)`.
+    the revisions. `using` pins a database alias; without it Django's routers choose. With
+    `read_only`, writes raise `NotAllowed`. Every verb has an async twin: `await
+    memory.aremember(…)`.
+
+    With `run`, every call is recorded under `run/1`, `run/2`, …: a run that is started again gets
+    the recorded results instead of doing anything twice, and goes on live where it had stopped.
+    `replayed` says whether the last call was such a replay. (`calls` is the same for edges that
+    name a call themselves.)
 
     All verbs raise `Refused` for input that can never be accepted. Writes raise `Busy` when the
     database stays locked, and are all or nothing. Reads never fail over what is stored.
     """
 
     def __init__(
-        self, workspace: str | Workspace, *, actor: str = "", using: str | None = None
+        self,
+        workspace: str | Workspace,
+        *,
+        actor: str = "",
+        using: str | None = None,
+        read_only: bool = False,
+        run: str | None = None,
+        calls: journal.Calls | None = None,
     ) -> None:
         path = workspace.path if isinstance(workspace, Workspace) else workspace
         self.path = gate.check_path(path)
         self.actor = gate.check_text(actor, name="actor", limit=writing.MAX_ACTOR_LENGTH)
         self.using = using
+        self.read_only = read_only
+        self.replayed = False
+        self._calls = journal.Calls(f"actor:{actor}", run=run) if run is not None else calls
 
     def __repr__(self) -> str:
-        return f"Memory({self.path!r}, actor={self.actor!r})"
+        return f"{type(self).__name__}({self.path!r}, actor={self.actor!r})"
 
     # Writes
 
@@ -85,31 +111,81 @@ class Memory:
         save = writing.Save(
             key=key, summary=summary, body=body, expected_revision=expected_revision
         )
-        (outcome,) = self.apply([save], reason=reason)
-        assert isinstance(outcome, Remembered)  # noqa: S101
-        return outcome
+        return cast("Remembered", self._write("remember", [save], reason, _only))
 
     def forget(
         self, key: str, *, expected_revision: int | None = None, reason: str = ""
     ) -> Forgot | WasAbsent:
         """Remove the note and the index entry under exactly `key`; its history stays."""
         drop = writing.Drop(key=key, expected_revision=expected_revision)
-        (outcome,) = self.apply([drop], reason=reason)
-        if isinstance(outcome, WasAbsent):
-            return WasAbsent(
-                key=key,
-                suggestions=self.near_keys(key),
-                workspace_revision=outcome.workspace_revision,
-            )
-        assert isinstance(outcome, Forgot)  # noqa: S101
-        return outcome
+        return cast(
+            "Forgot | WasAbsent", self._write("forget", [drop], reason, self._with_suggestions)
+        )
+
+    def restore(
+        self,
+        key: str,
+        revision: int,
+        *,
+        expected_revision: int | None = None,
+        reason: str = "",
+    ) -> Restored:
+        """Bring back what `key` said as of `revision`, in a new revision.
+
+        Where nothing was there then, it is a forget that says restore. Raises `Refused` if the key
+        had no revision yet, or a redacted one; `Conflict` as `remember` does.
+        """
+        if revision == 0:
+            raise Refused("There is no revision 0; revisions are numbered from 1.")
+        change = writing.Restore(key=key, revision=revision, expected_revision=expected_revision)
+        return cast("Restored", self._write("restore", [change], reason, _only))
 
     def apply(self, changes: Iterable[writing.Change], *, reason: str = "") -> list[Outcome]:
         """Write several changes in one critical section, all or nothing; return an outcome each."""
-        return writing.apply(self.path, changes, actor=self.actor, reason=reason, using=self.using)
+        return list(self._write("apply", list(changes), reason, tuple))
+
+    def rollback(self, *, actor: str, since: Moment, reason: str = "") -> RolledBack:
+        """Restore, in new revisions, what was there before all that `actor` wrote from `since` on.
+
+        Keys that others changed later are left alone and reported.
+        """
+        self._check_writable()
+        for tries_left in reversed(range(_ROLLBACK_TRIES)):
+            changes, left_alone = rollback.plan(
+                self.path, actor=actor, since=since, using=self._writes_to()
+            )
+            try:
+                outcomes = self.apply(changes, reason=reason)
+            except Conflict:
+                # Somebody wrote to one of the keys since the plan was read: plan anew.
+                if not tries_left:
+                    raise
+            else:
+                break
+        restored = (outcome for outcome in outcomes if isinstance(outcome, Restored))
+        return RolledBack(
+            restored=tuple(o for o in restored if o.outcome == "restored"),
+            left_alone=tuple(left_alone),
+        )
+
+    def redact(self, key: str, revision: int | None = None, *, reason: str = "") -> Redacted:
+        """Blank past revisions of `key` (or one of them) for good; see `writing.redact`."""
+        self._check_writable()
+        return writing.redact(
+            self.path, key, revision=revision, actor=self.actor, reason=reason, using=self.using
+        )
+
+    def erase(self, key: str | None = None) -> Erased:
+        """Remove every row that holds the text of `key`, or of the whole workspace, for good."""
+        self._check_writable()
+        version, _ = self.index_version()
+        erased = writing.erase(self.path, key, using=self.using)
+        transaction.on_commit(lambda: index.forget_text(version), using=self._writes_to())
+        return erased
 
     def configure(self, **values: Unpack[writing.WorkspaceValues]) -> Workspace:
         """Set `title`, `description` or `index_budget` of the workspace and return it."""
+        self._check_writable()
         return writing.configure(self.path, using=self.using, **values)
 
     # Reads
@@ -117,39 +193,24 @@ class Memory:
     def recall(self, key: str) -> Recalled | None:
         """Return the note under exactly `key`, or None."""
         gate.check_key(key, limit=conf.max_key_length)
-        row = (
-            self._notes()
-            .filter(workspace__path=self.path, key=key)
-            .values_list(
-                "body",
-                "body_is_json",
-                "entry__summary",
-                "revision",
-                "created_at",
-                "updated_at",
-                "workspace__revision",
-            )[:1]
-        )
-        for text, is_json, summary, revision, created_at, updated_at, workspace_revision in row:
-            return Recalled(
-                key=key,
-                body=body_value(text, is_json=is_json),
-                text=text,
-                summary=summary,
-                revision=revision,
-                created_at=created_at,
-                updated_at=updated_at,
-                workspace_revision=workspace_revision,
-            )
-        return None
+        return cast("Recalled | None", self._read("recall", reading.recall, key=key))
+
+    def lookup(self, key: str) -> Recalled | Unknown:
+        """Return the note under exactly `key`, or the near keys that may have been meant."""
+        gate.check_key(key, limit=conf.max_key_length)
+        return cast("Recalled | Unknown", self._read("lookup", reading.lookup, key=key))
 
     def list_memories(self) -> tuple[IndexLine, ...]:
         """Return every index entry, in key order."""
-        return index.index_lines(self.path, using=self._reads_from())
+        return cast("tuple[IndexLine, ...]", self._read("list_memories", index.index_lines))
+
+    def listing(self) -> Listing:
+        """Return every index entry, in key order, with the workspace's revision."""
+        return cast("Listing", self._read("listing", index.listing))
 
     def search(self, pattern: str) -> SearchResult:
         """Return the first 8 notes whose key, summary or body contains `pattern`, and the total."""
-        return search.search(self.path, pattern, using=self._reads_from())
+        return cast("SearchResult", self._read("search", search.search, pattern=pattern))
 
     def index_note(self) -> str:
         """Return what goes into the model's context on every turn; "" while there is nothing."""
@@ -157,39 +218,16 @@ class Memory:
 
     def index(self) -> Index:
         """Return the index text with its version and the workspace's revision."""
-        return index.read_index(self.path, using=self._reads_from())
+        return cast("Index", self._read("index", index.read_index))
 
     def index_version(self) -> tuple[str, int]:
-        """Return the version of the index text and the workspace's revision; makes no text."""
+        """Return the version of the index text and the workspace's revision, not the text."""
         return index.read_version(self.path, using=self._reads_from())
 
     def keys(self, prefix: str = "") -> tuple[str, ...]:
         """Return the keys of all notes that start with exactly `prefix`, in key order."""
         gate.check_text(prefix, name="prefix", limit=conf.max_key_length)
-        notes = self._notes().filter(workspace__path=self.path).with_prefix(prefix)
-        return tuple(notes.order_by("key").values_list("key", flat=True))
-
-    def history(self, key: str) -> tuple[Revised, ...]:
-        """Return every revision of `key`, oldest first."""
-        gate.check_key(key, limit=conf.max_key_length)
-        revisions = (
-            Revision.objects.using(self._reads_from())
-            .filter(workspace__path=self.path, key=key)
-            .order_by("number")
-        )
-        return tuple(
-            Revised(
-                number=revision.number,
-                operation=revision.operation,
-                key=revision.key,
-                summary=revision.summary,
-                body=revision.value,
-                actor=revision.actor,
-                reason=revision.reason,
-                created_at=revision.created_at,
-            )
-            for revision in revisions
-        )
+        return cast("tuple[str, ...]", self._read("keys", reading.keys, prefix=prefix))
 
     def near_keys(self, key: str) -> tuple[str, ...]:
         """Return up to 3 stored keys that may be meant by one that is not stored."""
@@ -198,28 +236,123 @@ class Memory:
 
     def revision(self) -> int:
         """Return the number of the workspace's last revision, 0 before the first write."""
-        rows = Workspace.objects.using(self._reads_from()).filter(path=self.path)
-        return rows.values_list("revision", flat=True).first() or 0
+        return Workspace.objects.using(self._reads_from()).last_revision(self.path)
 
-    def _notes(self) -> NoteQuerySet:
-        return Note.objects.using(self._reads_from())
+    # The past
+
+    def history(self, key: str) -> tuple[Revised, ...]:
+        """Return every revision of `key`, oldest first."""
+        gate.check_key(key, limit=conf.max_key_length)
+        return history.history(self.path, key, using=self._reads_from())
+
+    def history_lines(self, key: str) -> tuple[str, ...]:
+        """Return every revision of `key` as one line, oldest first."""
+        return history.history_lines(self.history(key))
+
+    def as_of(self, key: str, moment: Moment) -> Revised | None:
+        """Return what `key` said at a revision number or aware datetime; see `history.as_of`."""
+        gate.check_key(key, limit=conf.max_key_length)
+        return history.as_of(self.path, key, moment, using=self._reads_from())
+
+    def at(self, moment: Moment) -> Memory:
+        """Return a read-only memory of the whole workspace at that moment.
+
+        Raises `Pruned` where retention took a part of it, TypeError for what is no moment.
+        """
+        from .snapshot import Snapshot
+
+        number = history.number_at(self.path, moment, using=self._reads_from())
+        return Snapshot(self.path, number, using=self.using)
+
+    # How every verb is called
+
+    def _read(self, verb: str, read: Callable[..., Any], **arguments: Any) -> Any:
+        def fresh() -> Any:
+            return read(self.path, using=self._reads_from(), **arguments)
+
+        if self._calls is None:
+            return fresh()
+        call = self._calls.next(self.path, verb, arguments)
+        result, self.replayed = journal.answer_read(call, fresh, using=self._writes_to())
+        return result
+
+    def _write(
+        self,
+        verb: str,
+        changes: list[writing.Change],
+        reason: str,
+        finish: Callable[[list[Outcome]], Any],
+    ) -> Any:
+        self._check_writable()
+
+        def write(then: writing.Then | None) -> list[Outcome]:
+            return writing.apply(
+                self.path,
+                changes,
+                actor=self.actor,
+                reason=reason,
+                using=self.using,
+                then=then,
+            )
+
+        if self._calls is None:
+            return finish(write(None))
+        for change in changes:
+            writing.check(change)
+        call = self._calls.next(self.path, verb, _arguments(changes, reason))
+        result, self.replayed = journal.answer_write(call, write, finish, using=self._writes_to())
+        return result
+
+    def _with_suggestions(self, outcomes: list[Outcome]) -> Outcome:
+        (outcome,) = outcomes
+        if isinstance(outcome, WasAbsent):
+            return replace(outcome, suggestions=self.near_keys(outcome.key))
+        return outcome
+
+    def _check_writable(self) -> None:
+        if self.read_only:
+            raise NotAllowed("This memory is read-only; nothing was written.")
 
     def _reads_from(self) -> str:
         return self.using or router.db_for_read(Note)
+
+    def _writes_to(self) -> str:
+        return self.using or router.db_for_write(Note)
 
     # Async twins
 
     aremember = _twin(remember)
     aforget = _twin(forget)
+    arestore = _twin(restore)
     aapply = _twin(apply)
+    arollback = _twin(rollback)
+    aredact = _twin(redact)
+    aerase = _twin(erase)
     aconfigure = _twin(configure)
     arecall = _twin(recall)
+    alookup = _twin(lookup)
     alist_memories = _twin(list_memories)
+    alisting = _twin(listing)
     asearch = _twin(search)
     aindex_note = _twin(index_note)
     aindex = _twin(index)
     aindex_version = _twin(index_version)
     akeys = _twin(keys)
-    ahistory = _twin(history)
     anear_keys = _twin(near_keys)
     arevision = _twin(revision)
+    ahistory = _twin(history)
+    ahistory_lines = _twin(history_lines)
+    aas_of = _twin(as_of)
+    aat = _twin(at)
+
+
+def _only(outcomes: list[Outcome]) -> Outcome:
+    (outcome,) = outcomes
+    return outcome
+
+
+def _arguments(changes: list[writing.Change], reason: str) -> dict[str, Any]:
+    """Return what tells one write from another, the key beside it where there is only one."""
+    said = [[type(change).__name__, asdict(change)] for change in changes]
+    key = changes[0].key if len(changes) == 1 else ""
+    return {"key": key, "changes": said, "reason": reason}

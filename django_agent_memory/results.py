@@ -38,7 +38,19 @@ class WasAbsent:
     workspace_revision: int
 
 
-Outcome = Remembered | Forgot | WasAbsent
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Restored:
+    """What became of a restore; `exists` is False where it brought back that nothing was there."""
+
+    key: str
+    outcome: Literal["restored", "unchanged"]
+    revision: int
+    restored_revision: int
+    exists: bool
+    workspace_revision: int
+
+
+Outcome = Remembered | Forgot | WasAbsent | Restored
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,12 +68,29 @@ class Recalled:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Unknown:
+    """A key without a note; `suggestions` are up to 3 near keys."""
+
+    key: str
+    suggestions: tuple[str, ...]
+    workspace_revision: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class IndexLine:
     """One entry of the index: the key, the whole stored summary, and the line as it is shown."""
 
     key: str
     summary: str
     line: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listing:
+    """Every entry of the index, in key order."""
+
+    lines: tuple[IndexLine, ...]
+    workspace_revision: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,17 +110,25 @@ class SearchResult:
     pattern: str
     matches: tuple[Match, ...]
     total: int
+    workspace_revision: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Revised:
-    """One revision of one key: the full state after it, body and summary None after a forget."""
+    """One revision of one key: the full state after it.
+
+    `exists` is False after a forget, with body, text and summary None; `text` is the body as a
+    model reads it. A redacted one has them blank.
+    """
 
     number: int
     operation: str
     key: str
+    exists: bool
     summary: str | None
     body: Any
+    text: str | None
+    redacted: bool
     actor: str
     reason: str
     created_at: datetime.datetime
@@ -112,3 +149,37 @@ class Index:
     def lines(self) -> int:
         """Number of lines below the header."""
         return self.text.count("\n")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Redacted:
+    """How many revisions and recorded calls were blanked, and the revision that says so.
+
+    `kept_revision` is the one that the note still says, None if it says nothing any more;
+    `revision` is None where there was nothing to blank.
+    """
+
+    key: str
+    revisions: int
+    recorded_calls: int
+    kept_revision: int | None
+    revision: int | None
+    workspace_revision: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Erased:
+    """How many rows went, by table; recorded calls are blanked, so that none is done again."""
+
+    notes: int
+    index_entries: int
+    revisions: int
+    recorded_calls: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RolledBack:
+    """The keys that have their state from before again, and those left to what others wrote."""
+
+    restored: tuple[Restored, ...]
+    left_alone: tuple[str, ...]

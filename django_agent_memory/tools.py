@@ -12,7 +12,7 @@ from typing import Any
 
 from .exceptions import Refused
 from .memory import Memory
-from .results import Forgot, Match
+from .results import Forgot, Match, Unknown
 from .text import gate, rendering
 
 
@@ -137,16 +137,15 @@ def _remember(memory: Memory, key: str, **arguments: Any) -> Answer:
 
 
 def _recall(memory: Memory, key: str) -> Answer:
-    note = memory.recall(key)
-    if note is None:
-        suggestions = memory.near_keys(key)
+    note = memory.lookup(key)
+    if isinstance(note, Unknown):
         return Answer(
-            text=rendering.unknown_key(key, suggestions),
+            text=rendering.unknown_key(key, note.suggestions),
             data={
                 "key": key,
                 "found": False,
-                "suggestions": list(suggestions),
-                "workspace_revision": memory.revision(),
+                "suggestions": list(note.suggestions),
+                "workspace_revision": note.workspace_revision,
             },
         )
     return Answer(
@@ -176,13 +175,14 @@ def _forget(memory: Memory, key: str, **arguments: Any) -> Answer:
 
 
 def _list_memories(memory: Memory) -> Answer:
-    lines = memory.list_memories()
+    listing = memory.listing()
+    lines = listing.lines
     return Answer(
         text="\n".join(line.line for line in lines) or rendering.NO_MEMORIES,
         data={
             "memories": [{"key": line.key, "summary": line.summary} for line in lines],
             "total": len(lines),
-            "workspace_revision": memory.revision(),
+            "workspace_revision": listing.workspace_revision,
         },
     )
 
@@ -204,7 +204,7 @@ def _search(memory: Memory, pattern: str) -> Answer:
             ],
             "total": result.total,
             "shown": len(result.matches),
-            "workspace_revision": memory.revision(),
+            "workspace_revision": result.workspace_revision,
         },
     )
 

@@ -97,7 +97,7 @@ def test_a_conflict_undoes_everything(memory: Memory, position: int) -> None:
 
 
 def test_a_change_is_a_save_or_a_drop(memory: Memory) -> None:
-    with pytest.raises(Refused, match="Save or a Drop"):
+    with pytest.raises(Refused, match="Save, a Drop or a Restore"):
         memory.apply([{"key": "k"}])  # type: ignore[list-item]
 
 

@@ -9,7 +9,6 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
     dependencies = [
@@ -18,103 +17,324 @@ class Migration(migrations.Migration):
 
     operations = [
         migrations.CreateModel(
-            name='Workspace',
+            name="Workspace",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('path', django_agent_memory.models.fields.KeyField(max_length=255, unique=True, verbose_name='path')),
-                ('title', models.CharField(blank=True, max_length=200, verbose_name='title')),
-                ('description', models.TextField(blank=True, verbose_name='description')),
-                ('revision', models.PositiveBigIntegerField(default=0, editable=False, help_text='Number of the last revision.', verbose_name='revision')),
-                ('index_version', models.CharField(default=django_agent_memory.models.workspace.new_index_version, editable=False, help_text='New whenever the index text changes.', max_length=32, verbose_name='index version')),
-                ('index_budget', models.PositiveIntegerField(blank=True, help_text="Most characters of index put into an agent's context on each turn. Empty: every memory has its line.", null=True, verbose_name='index budget')),
-                ('created_at', models.DateTimeField(default=django.utils.timezone.now, editable=False, verbose_name='created')),
-                ('updated_at', models.DateTimeField(default=django.utils.timezone.now, editable=False, verbose_name='last write')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                (
+                    "path",
+                    django_agent_memory.models.fields.KeyField(
+                        max_length=255, unique=True, verbose_name="path"
+                    ),
+                ),
+                ("title", models.CharField(blank=True, max_length=200, verbose_name="title")),
+                ("description", models.TextField(blank=True, verbose_name="description")),
+                (
+                    "revision",
+                    models.PositiveBigIntegerField(
+                        default=0,
+                        editable=False,
+                        help_text="Number of the last revision.",
+                        verbose_name="revision",
+                    ),
+                ),
+                (
+                    "index_version",
+                    models.CharField(
+                        default=django_agent_memory.models.workspace.new_index_version,
+                        editable=False,
+                        help_text="New whenever the index text changes.",
+                        max_length=32,
+                        verbose_name="index version",
+                    ),
+                ),
+                (
+                    "index_budget",
+                    models.PositiveIntegerField(
+                        blank=True,
+                        help_text="Most characters of index put into an agent's context on each turn. Empty: every memory has its line.",
+                        null=True,
+                        verbose_name="index budget",
+                    ),
+                ),
+                (
+                    "created_at",
+                    models.DateTimeField(
+                        default=django.utils.timezone.now, editable=False, verbose_name="created"
+                    ),
+                ),
+                (
+                    "updated_at",
+                    models.DateTimeField(
+                        default=django.utils.timezone.now, editable=False, verbose_name="last write"
+                    ),
+                ),
             ],
             options={
-                'verbose_name': 'workspace',
-                'verbose_name_plural': 'workspaces',
-                'ordering': ('path',),
+                "verbose_name": "workspace",
+                "verbose_name_plural": "workspaces",
+                "ordering": ("path",),
             },
         ),
         migrations.CreateModel(
-            name='IndexEntry',
+            name="IndexEntry",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('key', django_agent_memory.models.fields.KeyField(max_length=512, verbose_name='key')),
-                ('summary', models.TextField(blank=True, verbose_name='summary')),
-                ('workspace', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='index_entries', to='agent_memory.workspace', verbose_name='workspace')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                (
+                    "key",
+                    django_agent_memory.models.fields.KeyField(max_length=512, verbose_name="key"),
+                ),
+                ("summary", models.TextField(blank=True, verbose_name="summary")),
+                (
+                    "workspace",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="index_entries",
+                        to="agent_memory.workspace",
+                        verbose_name="workspace",
+                    ),
+                ),
             ],
             options={
-                'verbose_name': 'index entry',
-                'verbose_name_plural': 'index entries',
+                "verbose_name": "index entry",
+                "verbose_name_plural": "index entries",
             },
         ),
         migrations.CreateModel(
-            name='AgentKey',
+            name="AgentKey",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('name', django_agent_memory.models.fields.KeyField(help_text="The agent's label in every revision it writes.", max_length=200, verbose_name='name')),
-                ('prefix', models.CharField(editable=False, max_length=16, verbose_name='prefix')),
-                ('digest', models.CharField(editable=False, max_length=64, unique=True)),
-                ('access', models.CharField(choices=[('read', 'read'), ('read-write', 'read and write')], default='read-write', max_length=16, verbose_name='access')),
-                ('tools', models.JSONField(blank=True, help_text='The only tools this key may use; empty is all that its access allows.', null=True, verbose_name='tools')),
-                ('created_at', models.DateTimeField(default=django.utils.timezone.now, editable=False, verbose_name='created')),
-                ('expires_at', models.DateTimeField(blank=True, null=True, verbose_name='expires')),
-                ('revoked_at', models.DateTimeField(blank=True, editable=False, null=True, verbose_name='revoked')),
-                ('last_used_at', models.DateTimeField(blank=True, editable=False, null=True, verbose_name='last used')),
-                ('user', models.ForeignKey(blank=True, db_constraint=False, null=True, on_delete=django.db.models.deletion.DO_NOTHING, related_name='+', to=settings.AUTH_USER_MODEL, verbose_name='user')),
-                ('workspace', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='agent_keys', to='agent_memory.workspace', verbose_name='workspace')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                (
+                    "name",
+                    django_agent_memory.models.fields.KeyField(
+                        help_text="The agent's label in every revision it writes.",
+                        max_length=200,
+                        verbose_name="name",
+                    ),
+                ),
+                ("prefix", models.CharField(editable=False, max_length=16, verbose_name="prefix")),
+                ("digest", models.CharField(editable=False, max_length=64, unique=True)),
+                (
+                    "access",
+                    models.CharField(
+                        choices=[("read", "read"), ("read-write", "read and write")],
+                        default="read-write",
+                        max_length=16,
+                        verbose_name="access",
+                    ),
+                ),
+                (
+                    "tools",
+                    models.JSONField(
+                        blank=True,
+                        help_text="The only tools this key may use; empty is all that its access allows.",
+                        null=True,
+                        verbose_name="tools",
+                    ),
+                ),
+                (
+                    "created_at",
+                    models.DateTimeField(
+                        default=django.utils.timezone.now, editable=False, verbose_name="created"
+                    ),
+                ),
+                ("expires_at", models.DateTimeField(blank=True, null=True, verbose_name="expires")),
+                (
+                    "revoked_at",
+                    models.DateTimeField(
+                        blank=True, editable=False, null=True, verbose_name="revoked"
+                    ),
+                ),
+                (
+                    "last_used_at",
+                    models.DateTimeField(
+                        blank=True, editable=False, null=True, verbose_name="last used"
+                    ),
+                ),
+                (
+                    "user",
+                    models.ForeignKey(
+                        blank=True,
+                        db_constraint=False,
+                        null=True,
+                        on_delete=django.db.models.deletion.DO_NOTHING,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                        verbose_name="user",
+                    ),
+                ),
+                (
+                    "workspace",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="agent_keys",
+                        to="agent_memory.workspace",
+                        verbose_name="workspace",
+                    ),
+                ),
             ],
             options={
-                'verbose_name': 'agent key',
-                'verbose_name_plural': 'agent keys',
-                'ordering': ('-created_at',),
+                "verbose_name": "agent key",
+                "verbose_name_plural": "agent keys",
+                "ordering": ("-created_at",),
             },
         ),
         migrations.CreateModel(
-            name='Revision',
+            name="Revision",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('number', models.PositiveBigIntegerField(verbose_name='number')),
-                ('key', django_agent_memory.models.fields.KeyField(max_length=512, verbose_name='key')),
-                ('operation', models.CharField(choices=[('remember', 'remember'), ('forget', 'forget')], max_length=16, verbose_name='operation')),
-                ('summary', models.TextField(blank=True, null=True, verbose_name='summary')),
-                ('body', models.TextField(blank=True, null=True, verbose_name='body')),
-                ('body_is_json', models.BooleanField(default=False, verbose_name='body is JSON')),
-                ('actor', django_agent_memory.models.fields.KeyField(blank=True, max_length=255, verbose_name='actor')),
-                ('reason', models.TextField(blank=True, verbose_name='reason')),
-                ('created_at', models.DateTimeField(default=django.utils.timezone.now, verbose_name='time')),
-                ('workspace', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='revisions', to='agent_memory.workspace', verbose_name='workspace')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("number", models.PositiveBigIntegerField(verbose_name="number")),
+                (
+                    "key",
+                    django_agent_memory.models.fields.KeyField(max_length=512, verbose_name="key"),
+                ),
+                (
+                    "operation",
+                    models.CharField(
+                        choices=[("remember", "remember"), ("forget", "forget")],
+                        max_length=16,
+                        verbose_name="operation",
+                    ),
+                ),
+                ("summary", models.TextField(blank=True, null=True, verbose_name="summary")),
+                ("body", models.TextField(blank=True, null=True, verbose_name="body")),
+                ("body_is_json", models.BooleanField(default=False, verbose_name="body is JSON")),
+                (
+                    "actor",
+                    django_agent_memory.models.fields.KeyField(
+                        blank=True, max_length=255, verbose_name="actor"
+                    ),
+                ),
+                ("reason", models.TextField(blank=True, verbose_name="reason")),
+                (
+                    "created_at",
+                    models.DateTimeField(default=django.utils.timezone.now, verbose_name="time"),
+                ),
+                (
+                    "workspace",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="revisions",
+                        to="agent_memory.workspace",
+                        verbose_name="workspace",
+                    ),
+                ),
             ],
             options={
-                'verbose_name': 'revision',
-                'verbose_name_plural': 'revisions',
-                'constraints': [models.UniqueConstraint(fields=('workspace', 'number'), name='agent_memory_revision_number'), models.UniqueConstraint(fields=('workspace', 'key', 'number'), name='agent_memory_revision_key')],
+                "verbose_name": "revision",
+                "verbose_name_plural": "revisions",
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("workspace", "number"), name="agent_memory_revision_number"
+                    ),
+                    models.UniqueConstraint(
+                        fields=("workspace", "key", "number"), name="agent_memory_revision_key"
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
-            name='Note',
+            name="Note",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('key', django_agent_memory.models.fields.KeyField(max_length=512, verbose_name='key')),
-                ('body', models.TextField(blank=True, verbose_name='body')),
-                ('body_is_json', models.BooleanField(default=False, verbose_name='body is JSON')),
-                ('haystack', django_agent_memory.models.fields.ExactTextField(editable=False, help_text='Folded key, summary and body; what search reads.')),
-                ('revision', models.PositiveBigIntegerField(default=0, help_text='Number of the revision that wrote it.', verbose_name='revision')),
-                ('position', models.PositiveBigIntegerField(default=0, help_text='Number of the revision that first stored it.')),
-                ('created_at', models.DateTimeField(default=django.utils.timezone.now, verbose_name='created')),
-                ('updated_at', models.DateTimeField(default=django.utils.timezone.now, verbose_name='updated')),
-                ('entry', models.ForeignObject(editable=False, from_fields=('workspace', 'key'), null=True, on_delete=django.db.models.deletion.DO_NOTHING, related_name='+', serialize=False, to='agent_memory.indexentry', to_fields=('workspace', 'key'))),
-                ('workspace', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='notes', to='agent_memory.workspace', verbose_name='workspace')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                (
+                    "key",
+                    django_agent_memory.models.fields.KeyField(max_length=512, verbose_name="key"),
+                ),
+                ("body", models.TextField(blank=True, verbose_name="body")),
+                ("body_is_json", models.BooleanField(default=False, verbose_name="body is JSON")),
+                (
+                    "haystack",
+                    django_agent_memory.models.fields.ExactTextField(
+                        editable=False, help_text="Folded key, summary and body; what search reads."
+                    ),
+                ),
+                (
+                    "revision",
+                    models.PositiveBigIntegerField(
+                        default=0,
+                        help_text="Number of the revision that wrote it.",
+                        verbose_name="revision",
+                    ),
+                ),
+                (
+                    "position",
+                    models.PositiveBigIntegerField(
+                        default=0, help_text="Number of the revision that first stored it."
+                    ),
+                ),
+                (
+                    "created_at",
+                    models.DateTimeField(default=django.utils.timezone.now, verbose_name="created"),
+                ),
+                (
+                    "updated_at",
+                    models.DateTimeField(default=django.utils.timezone.now, verbose_name="updated"),
+                ),
+                (
+                    "entry",
+                    models.ForeignObject(
+                        editable=False,
+                        from_fields=("workspace", "key"),
+                        null=True,
+                        on_delete=django.db.models.deletion.DO_NOTHING,
+                        related_name="+",
+                        serialize=False,
+                        to="agent_memory.indexentry",
+                        to_fields=("workspace", "key"),
+                    ),
+                ),
+                (
+                    "workspace",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="notes",
+                        to="agent_memory.workspace",
+                        verbose_name="workspace",
+                    ),
+                ),
             ],
             options={
-                'verbose_name': 'note',
-                'verbose_name_plural': 'notes',
-                'constraints': [models.UniqueConstraint(fields=('workspace', 'key'), name='agent_memory_note_key')],
+                "verbose_name": "note",
+                "verbose_name_plural": "notes",
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("workspace", "key"), name="agent_memory_note_key"
+                    )
+                ],
             },
         ),
         migrations.AddConstraint(
-            model_name='indexentry',
-            constraint=models.UniqueConstraint(fields=('workspace', 'key'), name='agent_memory_entry_key'),
+            model_name="indexentry",
+            constraint=models.UniqueConstraint(
+                fields=("workspace", "key"), name="agent_memory_entry_key"
+            ),
         ),
     ]

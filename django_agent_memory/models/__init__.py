@@ -1,8 +1,9 @@
 """The rows of a memory. All hang off a workspace, with which every unique constraint starts."""
 
 from .access import AgentKey
+from .journal import RecordedCall
 from .note import IndexEntry, Note
 from .revision import Revision
 from .workspace import Workspace
 
-__all__ = ["AgentKey", "IndexEntry", "Note", "Revision", "Workspace"]
+__all__ = ["AgentKey", "IndexEntry", "Note", "RecordedCall", "Revision", "Workspace"]

@@ -13,6 +13,24 @@ from .note import body_value
 from .workspace import Workspace
 
 
+class RevisionQuerySet(models.QuerySet["Revision"]):
+    """Sets of revisions, named by what is true of them."""
+
+    def up_to(self, number: int) -> RevisionQuerySet:
+        """Those with at most this number."""
+        return self.filter(number__lte=number)
+
+    def current_at(self, number: int) -> RevisionQuerySet:
+        """The last one of each key up to this number: the state of a whole workspace then."""
+        later = Revision.objects.filter(
+            workspace=models.OuterRef("workspace"),
+            key=models.OuterRef("key"),
+            number__gt=models.OuterRef("number"),
+            number__lte=number,
+        )
+        return self.up_to(number).filter(~models.Exists(later))
+
+
 class Revision(models.Model):
     """The full state of one key after one write, numbered gap-free within its workspace."""
 
@@ -21,6 +39,8 @@ class Revision(models.Model):
 
         REMEMBER = "remember", _("remember")
         FORGET = "forget", _("forget")
+        RESTORE = "restore", _("restore")
+        REDACT = "redact", _("redact")
 
     workspace = models.ForeignKey(
         Workspace,
@@ -41,7 +61,12 @@ class Revision(models.Model):
     body_is_json = models.BooleanField(_("body is JSON"), default=False)
     actor = KeyField(_("actor"), max_length=255, blank=True)
     reason = models.TextField(_("reason"), blank=True)
+    redacted = models.BooleanField(
+        _("redacted"), default=False, help_text=_("Its summary and body were blanked for good.")
+    )
     created_at = models.DateTimeField(_("time"), default=timezone.now)
+
+    objects = RevisionQuerySet.as_manager()
 
     class Meta:
         verbose_name = _("revision")
@@ -53,6 +78,9 @@ class Revision(models.Model):
             models.UniqueConstraint(
                 fields=("workspace", "key", "number"), name="agent_memory_revision_key"
             ),
+        ]
+        indexes = [
+            models.Index(fields=("workspace", "created_at"), name="agent_memory_revision_time"),
         ]
 
     def __str__(self) -> str:

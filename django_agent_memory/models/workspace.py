@@ -21,6 +21,14 @@ def new_index_version() -> str:
     return secrets.token_urlsafe(16)
 
 
+class WorkspaceQuerySet(models.QuerySet["Workspace"]):
+    """Sets of workspaces."""
+
+    def last_revision(self, path: str) -> int:
+        """Return the number of the last revision under exactly `path`, 0 before the first."""
+        return self.filter(path=path).values_list("revision", flat=True).first() or 0
+
+
 class Workspace(models.Model):
     """A memory of its own, named by a path; its row is the lock of every write to it."""
 
@@ -46,8 +54,20 @@ class Workspace(models.Model):
             "Empty: every memory has its line."
         ),
     )
+    revisions_removed = models.PositiveBigIntegerField(
+        default=0,
+        editable=False,
+        help_text="How many revisions erasure and retention took; the rest of a gap is damage.",
+    )
+    history_from = models.PositiveBigIntegerField(
+        default=0,
+        editable=False,
+        help_text="Revision number from which on the past is complete; retention moves it.",
+    )
     created_at = models.DateTimeField(_("created"), default=timezone.now, editable=False)
     updated_at = models.DateTimeField(_("last write"), default=timezone.now, editable=False)
+
+    objects = WorkspaceQuerySet.as_manager()
 
     class Meta:
         verbose_name = _("workspace")

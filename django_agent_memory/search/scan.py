@@ -15,7 +15,7 @@ from django.db.models.sql.compiler import SQLCompiler
 
 from django_agent_memory.conf import conf
 from django_agent_memory.exceptions import Refused
-from django_agent_memory.models import Note
+from django_agent_memory.models import Note, Workspace
 from django_agent_memory.models.note import NoteQuerySet
 from django_agent_memory.results import Match, SearchResult
 from django_agent_memory.text.folding import first_hit, fold
@@ -34,15 +34,18 @@ def search(path: str, pattern: str, *, using: str) -> SearchResult:
     """
     if not isinstance(pattern, str):
         raise Refused("The pattern must be a string.")
+    workspaces = Workspace.objects.using(using)
     notes = matching(Note.objects.using(using).filter(workspace__path=path), pattern)
     # Ordered by an expression equal to the key: given the key itself, PostgreSQL may walk its index
     # for the first 8 and test note after note instead of finding the matches first.
     rows = notes.annotate(total=Window(Count("*"))).order_by(Concat("key", Value("")))
-    found = list(rows.values_list("key", "body", "entry__summary", "total")[:MATCHES_SHOWN])
+    columns = ("key", "body", "entry__summary", "total", "workspace__revision")
+    found = list(rows.values_list(*columns)[:MATCHES_SHOWN])
     return SearchResult(
         pattern=pattern,
-        matches=tuple(_match(key, body, summary, pattern) for key, body, summary, _ in found),
+        matches=tuple(_match(key, body, summary, pattern) for key, body, summary, *_ in found),
         total=found[0][3] if found else 0,
+        workspace_revision=found[0][4] if found else workspaces.last_revision(path),
     )
 
 

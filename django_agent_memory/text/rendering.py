@@ -5,6 +5,7 @@ Every function is pure: names, summaries, bodies and numbers in, text out. Lengt
 
 from __future__ import annotations
 
+import datetime
 import re
 from collections.abc import Iterable, Sequence
 
@@ -18,6 +19,8 @@ EXCERPT_SHOWN = 240
 EXCERPT_LEAD = 60
 EXCERPT_CUT = "…(excerpt cut — recall this key for the full note)"
 MATCHES_SHOWN = 8
+GONE = object()
+"""Stands for the body after a forget: JSON's null is a body."""
 
 # Shown nowhere, so that a line reads the way it is stored: Unicode tag characters (invisible text)
 # and the explicit directional formatting characters (embeddings, overrides, isolates).
@@ -144,6 +147,32 @@ def did_you_mean(suggestions: Sequence[str]) -> str:
 def estimated_tokens(characters: int) -> int:
     """Estimate the tokens of a text of that many cp, at four to a token, rounded up."""
     return -(-characters // 4)
+
+
+def history_line(
+    number: int, operation: str, key: str, value: object, moment: datetime.datetime
+) -> str:
+    """Return `[v3] remember 'name' = ada lovelace (2026-11-30T08:15:00Z)`, a forget without value.
+
+    `value` is the body after the revision, `GONE` where there was none; `moment` is aware.
+    """
+    said = "" if value is GONE else f" = {history_value(value)}"
+    utc = moment.astimezone(datetime.UTC)
+    return f"[v{number}] {operation} '{one_line(key)}'{said} ({utc:%Y-%m-%dT%H:%M:%SZ})"
+
+
+def history_value(value: object) -> str:
+    """Return a JSON value as history shows it: text raw on one line, null `nil`, lists `[1, b]`."""
+    if value is None:
+        return "nil"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, list):
+        return f"[{', '.join(map(history_value, value))}]"
+    if isinstance(value, dict):
+        pairs = (f"{one_line(key)}: {history_value(item)}" for key, item in value.items())
+        return f"{{{', '.join(pairs)}}}"
+    return one_line(str(value))
 
 
 def _count_within(lines: Sequence[str], budget: int) -> int:

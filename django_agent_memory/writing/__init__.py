@@ -1,11 +1,26 @@
 """The write channel: the only lock and the only writer.
 
 `apply` takes changes and returns their outcomes; everything that writes a memory, whatever the
-edge, comes through it.
+edge, comes through it. What removes text for good is in `removal`, under the same lock.
 """
 
-from .changes import Change, Drop, Save
-from .channel import MAX_ACTOR_LENGTH, apply
+from .changes import Change, Drop, Restore, Save, check
+from .channel import MAX_ACTOR_LENGTH, Then, apply
+from .removal import erase, prune_revisions, redact
 from .workspaces import WorkspaceValues, configure
 
-__all__ = ["MAX_ACTOR_LENGTH", "Change", "Drop", "Save", "WorkspaceValues", "apply", "configure"]
+__all__ = [
+    "MAX_ACTOR_LENGTH",
+    "Change",
+    "Drop",
+    "Restore",
+    "Save",
+    "Then",
+    "WorkspaceValues",
+    "apply",
+    "check",
+    "configure",
+    "erase",
+    "prune_revisions",
+    "redact",
+]

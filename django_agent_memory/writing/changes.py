@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from django_agent_memory.conf import conf
 from django_agent_memory.exceptions import Refused
+from django_agent_memory.models import Revision
 from django_agent_memory.text import gate
 
 _BATCH_CHANGES = 500
@@ -36,39 +37,57 @@ class Drop:
     expected_revision: int | None = None
 
 
-Change = Save | Drop
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Restore:
+    """Bring back, in a new revision, what `key` said as of `revision`, 0 for "nothing"."""
+
+    key: str
+    revision: int
+    expected_revision: int | None = None
+
+
+Change = Save | Drop | Restore
 
 
 class Checked(NamedTuple):
-    """A change that passed the gate; `text` is None for a drop."""
+    """A change that passed the gate; `text` is None where it leaves nothing.
 
+    Of a restore only `restores` is known until the revision is read inside the lock.
+    """
+
+    operation: str
     key: str
-    text: str | None
-    is_json: bool
-    summary: str | None
     expected_revision: int | None
+    text: str | None = None
+    is_json: bool = False
+    summary: str | None = None
+    restores: int = 0
 
 
 def check(change: Change) -> Checked:
     """Return the change as rows hold it, or raise `Refused`."""
-    if not isinstance(change, (Save, Drop)):
-        raise Refused(f"A change is a Save or a Drop, not a {type(change).__name__}.")
+    if not isinstance(change, (Save, Drop, Restore)):
+        raise Refused(f"A change is a Save, a Drop or a Restore, not a {type(change).__name__}.")
     key = gate.check_key(change.key, limit=conf.max_key_length)
-    expected = check_expected_revision(change.expected_revision)
+    expected = change.expected_revision
+    if expected is not None:
+        check_revision(expected, name="expected_revision")
     if isinstance(change, Drop):
-        return Checked(key, text=None, is_json=False, summary=None, expected_revision=expected)
+        return Checked(Revision.Operation.FORGET, key, expected)
+    if isinstance(change, Restore):
+        check_revision(change.revision, name="revision")
+        return Checked(Revision.Operation.RESTORE, key, expected, restores=change.revision)
     summary = change.summary
     if summary is not None:
         gate.check_text(summary, name="summary", limit=conf.max_summary_length)
     text, is_json = gate.check_body(change.body, limit=conf.max_body_length)
-    return Checked(key, text, is_json, summary, expected)
+    return Checked(Revision.Operation.REMEMBER, key, expected, text, is_json, summary)
 
 
-def check_expected_revision(expected: object) -> int | None:
-    """Return `expected` itself: None or an int of at least 0 (a bool is neither)."""
-    if expected is None or (type(expected) is int and expected >= 0):
-        return expected
-    raise Refused("expected_revision must be a whole number of at least 0.")
+def check_revision(number: object, *, name: str) -> None:
+    """Raise `Refused` unless `number` is an int of at least 0 (a bool is none)."""
+    if type(number) is not int or number < 0:
+        raise Refused(f"{name} must be a whole number of at least 0.")
 
 
 def batches(changes: Iterable[Checked]) -> Iterator[list[Checked]]:

@@ -7,25 +7,28 @@ fixed number a batch. A change is decided against the state that the changes bef
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 from django.db import models, router
 from django.utils import timezone
 
-from django_agent_memory.exceptions import Conflict
+from django_agent_memory.exceptions import Refused
 from django_agent_memory.models import IndexEntry, Note, Revision, Workspace
 from django_agent_memory.models.workspace import new_index_version
-from django_agent_memory.results import Forgot, Outcome, Remembered, WasAbsent
+from django_agent_memory.results import Outcome
 from django_agent_memory.text import gate
 from django_agent_memory.text.folding import haystack
 
 from .changes import Change, Checked, batches, check
 from .locking import lock, locked, run_serialised, upsert
+from .state import State, unchanged, written
 
 MAX_ACTOR_LENGTH = 255
 MAX_REASON_LENGTH = 1_000
+
+Then = Callable[[Workspace, list[Outcome]], None]
 
 
 def apply(
@@ -35,53 +38,51 @@ def apply(
     actor: str = "",
     reason: str = "",
     using: str | None = None,
+    then: Then | None = None,
 ) -> list[Outcome]:
     """Write `changes` to the workspace, all or nothing, and return an outcome each, in order.
 
-    The workspace is made by the first Save. Raises `Refused` before anything is locked, `Conflict`
-    for an `expected_revision` that does not hold, `Busy`; after each of them nothing is written.
+    The workspace is made by the first Save. `then` is the journal's: it is called at the end of the
+    critical section, and what it raises undoes the write. Raises `Refused` before anything is
+    locked, `Conflict` for an `expected_revision` that does not hold, `Busy`; after each of them
+    nothing is written.
     """
     gate.check_path(path)
-    gate.check_text(actor, name="actor", limit=MAX_ACTOR_LENGTH)
-    gate.check_text(reason, name="reason", limit=MAX_REASON_LENGTH)
+    check_signature(actor, reason)
     checked = [check(change) for change in changes]
-    if not checked:
+    if not checked and then is None:
         return []
     alias = using or router.db_for_write(Workspace)
-    creates = any(change.text is not None for change in checked)
+    creates = then is not None or any(change.text is not None for change in checked)
 
     def write() -> list[Outcome]:
         workspace = lock(path, using=alias, create=creates)
         if workspace is None:
-            return [_absent(change, 0) for change in checked]
-        return _Transcript(workspace, alias, actor, reason).write(checked)
+            return _absent(checked)
+        outcomes = Transcript(workspace, alias, actor, reason).write(checked)
+        if then is not None:
+            then(workspace, outcomes)
+        return outcomes
 
     return run_serialised(alias, write)
 
 
-class _State(NamedTuple):
-    """What is stored under a key: a note, an index entry, both or (all None) neither."""
+def check_signature(actor: str, reason: str) -> None:
+    """Raise `Refused` unless `actor` and `reason` can sign a revision."""
+    gate.check_text(actor, name="actor", limit=MAX_ACTOR_LENGTH)
+    gate.check_text(reason, name="reason", limit=MAX_REASON_LENGTH)
 
-    text: str | None = None
-    is_json: bool = False
-    summary: str | None = None
-    revision: int = 0
-    position: int = 0
-    created_at: datetime.datetime = datetime.datetime.min  # noqa: DTZ901  (never stored)
 
-    @property
-    def exists(self) -> bool:
-        return self.text is not None or self.summary is not None
-
-    def says(self, change: Checked) -> bool:
-        """Whether a save of `change` would alter nothing."""
-        same_body = (self.text, self.is_json) == (change.text, change.is_json)
-        return same_body and self.summary == change.summary
+def _absent(changes: list[Checked]) -> list[Outcome]:
+    """Answer changes to a workspace that does not exist: none of them has anything to remove."""
+    if any(change.restores for change in changes):
+        raise Refused("There is no such revision: nothing was ever saved in this workspace.")
+    return [unchanged(change, State(), 0) for change in changes]
 
 
 @dataclass
-class _Transcript:
-    """One call of `apply` inside the lock: hands out revision numbers and writes batch by batch."""
+class Transcript:
+    """One write inside the lock: hands out revision numbers and writes batch by batch."""
 
     workspace: Workspace
     using: str
@@ -92,98 +93,41 @@ class _Transcript:
     now: datetime.datetime = field(default_factory=timezone.now)
 
     def write(self, changes: list[Checked]) -> list[Outcome]:
+        """Decide and write the changes in order; return an outcome each."""
         first = self.workspace.revision
         outcomes: list[Outcome] = []
         for batch in batches(changes):
             outcomes += self._write_batch(batch)
         if self.workspace.revision > first:
-            self._close()
+            self.close()
         return outcomes
 
-    def _write_batch(self, batch: list[Checked]) -> list[Outcome]:
-        before = self._read({change.key for change in batch})
-        after = dict(before)
-        outcomes = [self._decide(change, after) for change in batch]
-        touched = {key: state for key, state in after.items() if state is not before[key]}
-        self._store_notes(touched, before)
-        self._store_entries(touched, before)
-        self._rows(Revision).bulk_create(self.revisions)
-        self.revisions = []
-        return outcomes
-
-    def _read(self, keys: set[str]) -> dict[str, _State]:
+    def read(self, keys: set[str]) -> dict[str, State]:
         """Return the locked state of each key."""
         # Sorted, so that two writers never lock the same rows in different orders.
         wanted: dict[str, Any] = {"workspace": self.workspace, "key__in": sorted(keys)}
-        notes = locked(self._rows(Note).filter(**wanted), self.using).values_list(
+        notes = locked(self.rows(Note).filter(**wanted), self.using).values_list(
             "key", "body", "body_is_json", "revision", "position", "created_at"
         )
-        entries = locked(self._rows(IndexEntry).filter(**wanted), self.using)
+        entries = locked(self.rows(IndexEntry).filter(**wanted), self.using)
         summaries = dict(entries.values_list("key", "summary"))
-        states = {key: _State(summary=summaries.get(key)) for key in keys}
+        states = {key: State(summary=summaries.get(key)) for key in keys}
         for key, text, is_json, *rest in notes:
-            states[key] = _State(text, is_json, summaries.get(key), *rest)
+            states[key] = State(text, is_json, summaries.get(key), *rest)
         return states
 
-    def _decide(self, change: Checked, states: dict[str, _State]) -> Outcome:
-        """Decide one change against `states` and put its result there."""
-        state = states[change.key]
-        self._expect(change, state)
-        if change.text is None:
-            if not state.exists:
-                return _absent(change, self.workspace.revision)
-            states[change.key] = _State()
-            number = self._revise(Revision.Operation.FORGET, change)
-            return Forgot(key=change.key, revision=number, workspace_revision=number)
-        if state.says(change):
-            return Remembered(
-                key=change.key,
-                outcome="unchanged",
-                revision=state.revision,
-                workspace_revision=self.workspace.revision,
-            )
-        return self._save(change, state, states)
-
-    def _save(self, change: Checked, state: _State, states: dict[str, _State]) -> Remembered:
-        number = self._revise(Revision.Operation.REMEMBER, change)
-        replaces = state.text is not None
-        states[change.key] = _State(
-            change.text,
-            change.is_json,
-            change.summary,
-            number,
-            state.position if replaces else number,
-            state.created_at if replaces else self.now,
-        )
-        return Remembered(
-            key=change.key,
-            outcome="replaced" if replaces else "created",
-            revision=number,
-            replaced_revision=state.revision if replaces else None,
-            workspace_revision=number,
-        )
-
-    @staticmethod
-    def _expect(change: Checked, state: _State) -> None:
-        if change.expected_revision not in (None, state.revision):
-            raise Conflict(
-                f'"{change.key}" is at revision {state.revision}, not at '
-                f"{change.expected_revision}; nothing was written. Read it again first.",
-                current_revision=state.revision,
-            )
-
-    def _revise(self, operation: Revision.Operation, change: Checked) -> int:
-        """Append a revision with the state after `change` and return its number."""
+    def revise(self, operation: str, key: str, state: Checked | State) -> int:
+        """Append a revision with that state of `key` and return its number."""
         self.workspace.revision += 1
         self.revisions.append(
             Revision(
                 workspace=self.workspace,
                 number=self.workspace.revision,
-                key=change.key,
+                key=key,
                 operation=operation,
-                summary=change.summary,
-                body=change.text,
-                body_is_json=change.is_json,
+                summary=state.summary,
+                body=state.text,
+                body_is_json=state.is_json,
                 actor=self.actor,
                 reason=self.reason,
                 created_at=self.now,
@@ -191,7 +135,68 @@ class _Transcript:
         )
         return self.workspace.revision
 
-    def _store_notes(self, after: dict[str, _State], before: dict[str, _State]) -> None:
+    def store_revisions(self) -> None:
+        """Write the revisions appended so far."""
+        self.rows(Revision).bulk_create(self.revisions)
+        self.revisions = []
+
+    def close(self) -> None:
+        """Set the workspace's counters; the index has a new version only if its text may differ."""
+        values: dict[str, Any] = {"revision": self.workspace.revision, "updated_at": self.now}
+        if self.index_changed:
+            values["index_version"] = new_index_version()
+        self.rows(Workspace).filter(pk=self.workspace.pk).update(**values)
+
+    def rows(self, model: type[Any]) -> models.QuerySet[Any]:
+        """Return the model's rows on the alias that is written to."""
+        rows: models.QuerySet[Any] = model.objects.using(self.using)
+        return rows
+
+    def _write_batch(self, batch: list[Checked]) -> list[Outcome]:
+        before = self.read({change.key for change in batch})
+        after = dict(before)
+        outcomes = [self._decide(change, after) for change in self._resolved(batch)]
+        touched = {key: state for key, state in after.items() if state is not before[key]}
+        self._store_notes(touched, before)
+        self._store_entries(touched, before)
+        self.store_revisions()
+        return outcomes
+
+    def _decide(self, change: Checked, states: dict[str, State]) -> Outcome:
+        """Decide one change against `states` and put its result there."""
+        state = states[change.key]
+        state.expect(change)
+        if state.says(change):
+            return unchanged(change, state, self.workspace.revision)
+        number = self.revise(change.operation, change.key, change)
+        states[change.key] = state.after(change, number, self.now)
+        return written(change, state, number)
+
+    def _resolved(self, batch: list[Checked]) -> list[Checked]:
+        """Return the batch with what the restores in it bring back."""
+        numbers = [change.restores for change in batch if change.restores]
+        if not numbers:
+            return batch
+        rows = self.rows(Revision).filter(workspace=self.workspace, number__in=numbers)
+        exact = {(row.key, row.number): row for row in rows}
+        return [self._brings_back(change, exact) if change.restores else change for change in batch]
+
+    def _brings_back(self, change: Checked, exact: dict[tuple[str, int], Revision]) -> Checked:
+        row = exact.get((change.key, change.restores))
+        if row is None:
+            of_key = self.rows(Revision).filter(workspace=self.workspace, key=change.key)
+            row = of_key.filter(number__lte=change.restores).order_by("-number").first()
+        if row is None:
+            raise Refused(f'"{change.key}" has no revision up to {change.restores}.')
+        if row.redacted:
+            raise Refused(
+                f'Revision {row.number} of "{change.key}" was redacted; its text is gone.'
+            )
+        return change._replace(
+            text=row.body, is_json=row.body_is_json, summary=row.summary, restores=row.number
+        )
+
+    def _store_notes(self, after: dict[str, State], before: dict[str, State]) -> None:
         kept = [
             Note(
                 workspace=self.workspace,
@@ -210,7 +215,7 @@ class _Transcript:
         self._upsert(Note, kept)
         self._delete(Note, [key for key in after if _lost(before[key].text, after[key].text)])
 
-    def _store_entries(self, after: dict[str, _State], before: dict[str, _State]) -> None:
+    def _store_entries(self, after: dict[str, State], before: dict[str, State]) -> None:
         changed = {
             key: state for key, state in after.items() if state.summary != before[key].summary
         }
@@ -239,23 +244,8 @@ class _Transcript:
 
     def _delete(self, model: type[Any], keys: list[str]) -> None:
         if keys:
-            self._rows(model).filter(workspace=self.workspace, key__in=keys).delete()
-
-    def _close(self) -> None:
-        """Set the workspace's counters; the index has a new version only if its text may differ."""
-        values: dict[str, Any] = {"revision": self.workspace.revision, "updated_at": self.now}
-        if self.index_changed:
-            values["index_version"] = new_index_version()
-        self._rows(Workspace).filter(pk=self.workspace.pk).update(**values)
-
-    def _rows(self, model: type[Any]) -> models.QuerySet[Any]:
-        rows: models.QuerySet[Any] = model.objects.using(self.using)
-        return rows
+            self.rows(model).filter(workspace=self.workspace, key__in=keys).delete()
 
 
 def _lost(before: str | None, after: str | None) -> bool:
     return before is not None and after is None
-
-
-def _absent(change: Checked, workspace_revision: int) -> WasAbsent:
-    return WasAbsent(key=change.key, workspace_revision=workspace_revision)

@@ -1,0 +1,133 @@
+"""The past: what was said under a key, when, by whom, and what a whole workspace said then.
+
+Revisions are only ever appended, so all of this reads without a lock. A moment is a revision number
+or an aware datetime.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterable
+
+from django.conf import settings
+from django.utils import timezone
+
+from .exceptions import Pruned
+from .models import Revision, Workspace
+from .models.revision import RevisionQuerySet
+from .results import Revised
+from .text import rendering
+
+Moment = int | datetime.datetime
+
+
+def history(path: str, key: str, *, using: str) -> tuple[Revised, ...]:
+    """Return every revision of `key`, oldest first."""
+    return tuple(map(revised, _of_key(path, key, using).order_by("number")))
+
+
+def history_lines(revisions: Iterable[Revised]) -> tuple[str, ...]:
+    """Return each revision as one line."""
+    return tuple(
+        rendering.history_line(
+            revision.number,
+            revision.operation,
+            revision.key,
+            revision.body if revision.exists else rendering.GONE,
+            _aware(revision.created_at),
+        )
+        for revision in revisions
+    )
+
+
+def as_of(path: str, key: str, moment: Moment, *, using: str) -> Revised | None:
+    """Return the state of `key` at `moment`, or None: never there, or forgotten by then.
+
+    Below 1 is None, beyond the end is now. Raises `Pruned` where retention took the answer, and
+    TypeError for anything but a moment (a bool is none).
+    """
+    check_moment(moment)
+    rows = _of_key(path, key, using)
+    row = _until(rows, moment).order_by("-number").first()
+    if row is None and _is_pruned(path, moment, using):
+        raise Pruned(
+            f'What "{key}" said then is not known: older revisions were removed by retention.'
+        )
+    return revised(row) if row is not None and row.body is not None else None
+
+
+def number_at(path: str, moment: Moment, *, using: str) -> int:
+    """Return the number of the workspace's last revision at `moment`, 0 for before the first.
+
+    Raises `Pruned` where the workspace at that moment is no longer complete.
+    """
+    check_moment(moment)
+    workspace = Workspace.objects.using(using).filter(path=path).first()
+    if workspace is None:
+        return 0
+    rows = _until(Revision.objects.using(using).filter(workspace=workspace), moment)
+    number: int = rows.order_by("-number").values_list("number", flat=True).first() or 0
+    if isinstance(moment, int):
+        number = max(number, min(moment, workspace.revision))
+    if number < workspace.history_from:
+        raise Pruned(
+            f"The past before revision {workspace.history_from} is not complete: older revisions "
+            "were removed by retention."
+        )
+    return number
+
+
+def check_moment(moment: object) -> None:
+    """Raise TypeError unless `moment` is an int (not a bool) or an aware datetime."""
+    if type(moment) is int:
+        return
+    if not isinstance(moment, datetime.datetime) or timezone.is_naive(moment):
+        raise TypeError("A moment is a revision number or an aware datetime.")
+
+
+def revised(row: Revision) -> Revised:
+    """Return the row as plain data."""
+    return Revised(
+        number=row.number,
+        operation=row.operation,
+        key=row.key,
+        exists=row.body is not None,
+        summary=row.summary,
+        body=row.value,
+        text=row.body,
+        redacted=row.redacted,
+        actor=row.actor,
+        reason=row.reason,
+        created_at=row.created_at,
+    )
+
+
+def _of_key(path: str, key: str, using: str) -> RevisionQuerySet:
+    return Revision.objects.using(using).filter(workspace__path=path, key=key)
+
+
+def _until(rows: RevisionQuerySet, moment: Moment) -> RevisionQuerySet:
+    if isinstance(moment, int):
+        return rows.up_to(moment)
+    return rows.filter(created_at__lte=stored(moment))
+
+
+def _is_pruned(path: str, moment: Moment, using: str) -> bool:
+    """Whether retention may have taken the state of a key at `moment`."""
+    workspace = Workspace.objects.using(using).filter(path=path).first()
+    if workspace is None or not workspace.history_from:
+        return False
+    if isinstance(moment, int):
+        return 1 <= moment < workspace.history_from
+    rows = Revision.objects.using(using).filter(workspace=workspace)
+    complete = rows.filter(number__gte=workspace.history_from).order_by("number").first()
+    return complete is None or stored(moment) < complete.created_at
+
+
+def stored(moment: datetime.datetime) -> datetime.datetime:
+    """Return an aware datetime as this site's rows hold it."""
+    return moment if settings.USE_TZ else timezone.make_naive(moment)
+
+
+def _aware(moment: datetime.datetime) -> datetime.datetime:
+    return timezone.make_aware(moment) if timezone.is_naive(moment) else moment

@@ -1,0 +1,56 @@
+"""Reading notes by key: one statement each, total whatever is stored."""
+
+from __future__ import annotations
+
+from .models import Note, Workspace
+from .models.note import NoteQuerySet, body_value
+from .results import Recalled, Unknown
+from .search import near_keys
+
+
+def recall(path: str, key: str, *, using: str) -> Recalled | None:
+    """Return the note under exactly `key`, or None."""
+    row = _notes(path, using).filter(key=key)
+    columns = row.values_list(
+        "body",
+        "body_is_json",
+        "entry__summary",
+        "revision",
+        "created_at",
+        "updated_at",
+        "workspace__revision",
+    )
+    for text, is_json, summary, revision, created_at, updated_at, last in columns[:1]:
+        return Recalled(
+            key=key,
+            body=body_value(text, is_json=is_json),
+            text=text,
+            summary=summary,
+            revision=revision,
+            created_at=created_at,
+            updated_at=updated_at,
+            workspace_revision=last,
+        )
+    return None
+
+
+def lookup(path: str, key: str, *, using: str) -> Recalled | Unknown:
+    """Return the note under exactly `key`, or what may have been meant by it."""
+    found = recall(path, key, using=using)
+    if found is not None:
+        return found
+    return Unknown(
+        key=key,
+        suggestions=near_keys(path, key, using=using),
+        workspace_revision=Workspace.objects.using(using).last_revision(path),
+    )
+
+
+def keys(path: str, prefix: str, *, using: str) -> tuple[str, ...]:
+    """Return the keys that start with exactly `prefix`, in key order."""
+    notes = _notes(path, using).with_prefix(prefix)
+    return tuple(notes.order_by("key").values_list("key", flat=True))
+
+
+def _notes(path: str, using: str) -> NoteQuerySet:
+    return Note.objects.using(using).filter(workspace__path=path)

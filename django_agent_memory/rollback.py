@@ -1,0 +1,86 @@
+"""Undoing all that one actor wrote since a moment, without touching what others wrote after it."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+
+from django.db.models import Max, Q
+
+from . import writing
+from .history import Moment, check_moment, stored
+from .models import Revision
+from .models.revision import RevisionQuerySet
+
+
+def plan(
+    path: str, *, actor: str, since: Moment, using: str
+) -> tuple[list[writing.Restore], list[str]]:
+    """Return the restores that undo the actor's writes, and the keys to be left alone.
+
+    Left alone is what others changed later, and what only a redacted revision could bring back.
+    """
+    check_moment(since)
+    revisions = Revision.objects.using(using).filter(workspace__path=path)
+    first = _first_number(revisions, since)
+    from_then_on = revisions.filter(number__gte=first)
+    touched = from_then_on.filter(actor=actor)
+    log = from_then_on.filter(key__in=touched.values("key")).order_by("number")
+    trails: dict[str, _Trail] = {}
+    rows = log.annotate(gone=Q(body__isnull=True))
+    for row in rows.values_list("key", "number", "actor", "gone"):
+        trails.setdefault(row[0], _Trail()).add(*row[1:], undone=actor)
+    undoable = {key: trail for key, trail in trails.items() if not trail.others_followed}
+    _find_what_was_before(undoable, first, revisions)
+    redacted = set(
+        revisions.filter(
+            redacted=True, number__in=[t.before for t in undoable.values()]
+        ).values_list("key", flat=True)
+    )
+    changes = [
+        writing.Restore(key=key, revision=trail.before or 0, expected_revision=trail.last)
+        for key, trail in sorted(undoable.items())
+        if key not in redacted
+    ]
+    return changes, sorted(trails.keys() - undoable.keys() | redacted)
+
+
+def _first_number(revisions: RevisionQuerySet, since: Moment) -> int:
+    """Return the number that the log begins with at `since`; beyond the end is one past it."""
+    if isinstance(since, int):
+        return since
+    later = revisions.filter(created_at__gte=stored(since)).order_by("number")
+    number: int | None = later.values_list("number", flat=True).first()
+    return sys.maxsize if number is None else number
+
+
+@dataclass
+class _Trail:
+    """The revisions of one key since the moment, followed oldest first."""
+
+    before: int | None = None  # the last revision before the actor's first one
+    last: int = 0  # what a note must be at now: 0 where it is forgotten
+    actor_was_here: bool = False
+    others_followed: bool = False
+
+    def add(self, number: int, by: str, gone: bool, *, undone: str) -> None:  # noqa: FBT001
+        if by == undone:
+            self.actor_was_here = True
+        elif self.actor_was_here:
+            self.others_followed = True
+        else:
+            self.before = number
+        self.last = 0 if gone else number
+
+
+def _find_what_was_before(
+    trails: dict[str, _Trail], first: int, revisions: RevisionQuerySet
+) -> None:
+    """Complete `before` where it lies before the first revision of the moment."""
+    wanted = [key for key, trail in trails.items() if trail.before is None]
+    for start in range(0, len(wanted), 500):
+        older = revisions.filter(number__lt=first, key__in=wanted[start : start + 500])
+        for key, number in (
+            older.values("key").annotate(last=Max("number")).values_list("key", "last")
+        ):
+            trails[key].before = number

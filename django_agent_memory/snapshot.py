@@ -1,0 +1,146 @@
+"""A whole workspace as it was: the reads of `Memory` over the revision log."""
+
+from __future__ import annotations
+
+import datetime
+
+from django.db.models import Max
+
+from .conf import conf
+from .exceptions import Refused
+from .history import Moment, check_moment
+from .memory import Memory
+from .models import Revision, Workspace
+from .models.revision import RevisionQuerySet
+from .results import Index, IndexLine, Listing, Match, Recalled, Revised, SearchResult, Unknown
+from .text import gate, rendering
+from .text.folding import first_hit, fold, haystack
+from .text.nearness import MOST_SUGGESTIONS, nearest, undecorated
+
+
+class Snapshot(Memory):
+    """A read-only memory of the workspace as of one revision number."""
+
+    def __init__(self, workspace: str, number: int, *, using: str | None = None) -> None:
+        super().__init__(workspace, using=using, read_only=True)
+        self.number = number
+
+    def recall(self, key: str) -> Recalled | None:
+        """Return the note as it was under exactly `key`, or None."""
+        gate.check_key(key, limit=conf.max_key_length)
+        row = self._log().filter(key=key).up_to(self.number).order_by("-number").first()
+        if row is None or row.body is None:
+            return None
+        return Recalled(
+            key=key,
+            body=row.value,
+            text=row.body,
+            summary=row.summary,
+            revision=row.number,
+            created_at=self._created_at(row),
+            updated_at=row.created_at,
+            workspace_revision=self.number,
+        )
+
+    def lookup(self, key: str) -> Recalled | Unknown:
+        """Return the note as it was, or the keys of then that may have been meant."""
+        return self.recall(key) or Unknown(
+            key=key, suggestions=self.near_keys(key), workspace_revision=self.number
+        )
+
+    def list_memories(self) -> tuple[IndexLine, ...]:
+        """Return every index entry as it was, in key order."""
+        return tuple(
+            IndexLine(key=key, summary=summary, line=rendering.index_line(key, summary))
+            for key, summary in self._entries()
+        )
+
+    def listing(self) -> Listing:
+        """Return every index entry as it was, with the number of the revision."""
+        return Listing(lines=self.list_memories(), workspace_revision=self.number)
+
+    def index(self) -> Index:
+        """Return the index text as it was, cut by the budget of today."""
+        budgets = Workspace.objects.using(self._reads_from()).filter(path=self.path)
+        budget = budgets.values_list("index_budget", flat=True).first()
+        return Index(
+            text=rendering.index_text(self._entries(), budget=budget),
+            version=f"revision-{self.number}",
+            workspace_revision=self.number,
+        )
+
+    def index_version(self) -> tuple[str, int]:
+        """Return the version of the index text as it was: the past does not change."""
+        return f"revision-{self.number}", self.number
+
+    def keys(self, prefix: str = "") -> tuple[str, ...]:
+        """Return the keys of all notes of then that start with exactly `prefix`, in key order."""
+        gate.check_text(prefix, name="prefix", limit=conf.max_key_length)
+        keys = self._notes().order_by("key").values_list("key", flat=True)
+        return tuple(key for key in keys if key.startswith(prefix))
+
+    def near_keys(self, key: str) -> tuple[str, ...]:
+        """Return up to 3 keys of then that may be meant by one that was not stored."""
+        stored = self.keys()
+        plain = [form for form in undecorated(key) if form in stored]
+        return tuple(dict.fromkeys([*plain, *nearest(key, stored)]))[:MOST_SUGGESTIONS]
+
+    def search(self, pattern: str) -> SearchResult:
+        """Return the first 8 notes of then that contain `pattern`, and the total.
+
+        The log has no folded text: every note of then is folded and looked through.
+        """
+        if not isinstance(pattern, str):
+            raise Refused("The pattern must be a string.")
+        wanted = fold(pattern) if gate.is_storable(pattern) else None
+        found: list[Match] = []
+        total = 0
+        rows = self._notes().order_by("key").values_list("key", "summary", "body")
+        for key, summary, text in rows:
+            body = text or ""
+            if wanted is None or wanted not in haystack(key, summary or "", body):
+                continue
+            total += 1
+            if len(found) < rendering.MATCHES_SHOWN:
+                shown, cut = rendering.excerpt(body, first_hit(body, pattern))
+                found.append(Match(key=key, summary=summary, excerpt=shown, excerpt_cut=cut))
+        return SearchResult(
+            pattern=pattern,
+            matches=tuple(found),
+            total=total,
+            workspace_revision=self.number,
+        )
+
+    def history(self, key: str) -> tuple[Revised, ...]:
+        """Return the revisions of `key` until then, oldest first."""
+        return tuple(r for r in super().history(key) if r.number <= self.number)
+
+    def as_of(self, key: str, moment: Moment) -> Revised | None:
+        """Return what `key` said at `moment`, or at this memory's own, whichever is earlier."""
+        check_moment(moment)
+        found = super().as_of(key, moment)
+        if found is not None and found.number > self.number:
+            return super().as_of(key, self.number)
+        return found
+
+    def revision(self) -> int:
+        """Return the number of the revision this memory is as of."""
+        return self.number
+
+    def _created_at(self, row: Revision) -> datetime.datetime:
+        """Return when the note of `row` was first stored: after the last forget before it."""
+        log = self._log().filter(key=row.key).up_to(row.number)
+        gone = log.filter(body=None).aggregate(last=Max("number"))["last"] or 0
+        first = log.filter(number__gt=gone).order_by("number").values_list("created_at", flat=True)
+        return first.first() or row.created_at
+
+    def _log(self) -> RevisionQuerySet:
+        return Revision.objects.using(self._reads_from()).filter(workspace__path=self.path)
+
+    def _notes(self) -> RevisionQuerySet:
+        return self._log().current_at(self.number).filter(body__isnull=False)
+
+    def _entries(self) -> list[tuple[str, str]]:
+        entries = self._log().current_at(self.number).filter(summary__isnull=False)
+        rows = entries.order_by("key").values_list("key", "summary")
+        return [(key, summary or "") for key, summary in rows]

@@ -1,0 +1,216 @@
+"""Taking text out for good: redaction, erasure, and the end of old revisions.
+
+All else only appends. These are the exceptions that laws and operators need, in the same critical
+section as every write.
+"""
+
+from __future__ import annotations
+
+import datetime
+from typing import Any
+
+from django.db import models, router
+from django.db.models import F, OuterRef, Subquery
+from django.utils import timezone
+
+from django_agent_memory.conf import conf
+from django_agent_memory.exceptions import Refused
+from django_agent_memory.models import IndexEntry, Note, RecordedCall, Revision, Workspace
+from django_agent_memory.models.workspace import new_index_version
+from django_agent_memory.results import Erased, Redacted
+from django_agent_memory.text import gate
+
+from .changes import check_revision
+from .channel import Transcript, check_signature
+from .locking import lock, run_serialised
+
+
+def redact(
+    path: str,
+    key: str,
+    *,
+    revision: int | None = None,
+    actor: str = "",
+    reason: str = "",
+    using: str | None = None,
+) -> Redacted:
+    """Blank the summaries and bodies of past revisions of `key`, and the recorded answers.
+
+    Who wrote when and what kind of write it was stays. What the note says now is not past: forget
+    or replace it first. Raises `Refused` for a `revision` that is not one of the key's past ones.
+    """
+    gate.check_path(path)
+    gate.check_key(key, limit=conf.max_key_length)
+    check_signature(actor, reason)
+    if revision is not None:
+        check_revision(revision, name="revision")
+    alias = using or router.db_for_write(Workspace)
+
+    def write() -> Redacted:
+        workspace = lock(path, using=alias, create=False)
+        if workspace is None:
+            return _nothing_redacted(key, revision)
+        return _redact(Transcript(workspace, alias, actor, reason), key, revision)
+
+    return run_serialised(alias, write)
+
+
+def erase(path: str, key: str | None = None, *, using: str | None = None) -> Erased:
+    """Remove every row that holds the text of `key`, or of the whole workspace; count them.
+
+    The workspace itself and its agent keys stay. Recorded calls lose key and answer but keep their
+    names: a late retry must not bring the text back.
+    """
+    gate.check_path(path)
+    if key is not None:
+        gate.check_key(key, limit=conf.max_key_length)
+    alias = using or router.db_for_write(Workspace)
+
+    def write() -> Erased:
+        workspace = lock(path, using=alias, create=False)
+        if workspace is None:
+            return Erased(notes=0, index_entries=0, revisions=0, recorded_calls=0)
+        return _erase(workspace, key, alias)
+
+    return run_serialised(alias, write)
+
+
+def prune_revisions(
+    path: str,
+    *,
+    older_than: datetime.timedelta,
+    keep: int,
+    dry_run: bool = True,
+    using: str | None = None,
+) -> int:
+    """Remove revisions superseded longer ago than `older_than`; return how many.
+
+    The last `keep` (at least 1) of each key stay, whatever their age.
+    """
+    if keep < 1:
+        raise Refused("At least the last revision of each key is kept; give 1 or more.")
+    gate.check_path(path)
+    alias = using or router.db_for_write(Workspace)
+    limit = timezone.now() - older_than
+
+    def write() -> int:
+        workspace = lock(path, using=alias, create=False)
+        if workspace is None:
+            return 0
+        return _prune(workspace, limit, keep, alias, dry_run=dry_run)
+
+    return run_serialised(alias, write)
+
+
+def _redact(transcript: Transcript, key: str, revision: int | None) -> Redacted:
+    workspace = transcript.workspace
+    state = transcript.read({key})[key]
+    past = transcript.rows(Revision).filter(workspace=workspace, key=key)
+    if revision is not None:
+        if revision == state.revision:
+            raise Refused(f'Revision {revision} is what "{key}" says now; forget it or replace it.')
+        past = past.filter(number=revision)
+        if not past.exists():
+            raise Refused(f'"{key}" has no revision {revision}.')
+    count = _blank(past.filter(redacted=False).exclude(number=state.revision))
+    calls = _blank_calls(transcript.rows(RecordedCall), workspace, key)
+    number = None
+    if count or calls:
+        number = transcript.revise(Revision.Operation.REDACT, key, state)
+        transcript.store_revisions()
+        transcript.rows(Note).filter(workspace=workspace, key=key).update(revision=number)
+        transcript.close()
+    return Redacted(
+        key=key,
+        revisions=count,
+        recorded_calls=calls,
+        kept_revision=state.revision or None,
+        revision=number,
+        workspace_revision=workspace.revision,
+    )
+
+
+def _blank(revisions: models.QuerySet[Revision]) -> int:
+    """Blank what the revisions say and return how many said something."""
+    numbers = list(revisions.exclude(body=None, summary=None).values_list("pk", flat=True))
+    for start in range(0, len(numbers), 500):
+        rows = Revision.objects.using(revisions.db).filter(pk__in=numbers[start : start + 500])
+        rows.filter(summary__isnull=False).update(summary="")
+        rows.filter(body__isnull=False).update(body="", body_is_json=False)
+        rows.update(redacted=True)
+    return len(numbers)
+
+
+def _blank_calls(
+    calls: models.QuerySet[RecordedCall], workspace: Workspace, key: str | None, **also: Any
+) -> int:
+    """Blank the recorded answers that may show `key`: its own, and those about several keys."""
+    rows = calls.filter(workspace=workspace).exclude(answer="")
+    if key is not None:
+        rows = rows.filter(key__in=[key, ""])
+    return rows.update(answer="", **also)
+
+
+def _erase(workspace: Workspace, key: str | None, alias: str) -> Erased:
+    of_key = {} if key is None else {"key": key}
+    counts = {
+        name: model._default_manager.using(alias).filter(workspace=workspace, **of_key).delete()[0]
+        for name, model in (
+            ("notes", Note),
+            ("index_entries", IndexEntry),
+            ("revisions", Revision),
+        )
+    }
+    calls = RecordedCall.objects.using(alias)
+    counts["recorded_calls"] = _blank_calls(calls, workspace, key)
+    calls.filter(workspace=workspace, **of_key).update(key="")
+    if any(counts.values()):
+        # The erasure counts as a revision, so that whoever compares numbers sees a change; its row,
+        # which would name the key, is not kept.
+        Workspace.objects.using(alias).filter(pk=workspace.pk).update(
+            revision=F("revision") + 1,
+            revisions_removed=F("revisions_removed") + counts["revisions"] + 1,
+            index_version=new_index_version(),
+            updated_at=timezone.now(),
+            **({"title": "", "description": ""} if key is None else {}),
+        )
+    return Erased(**counts)
+
+
+def _prune(
+    workspace: Workspace, limit: datetime.datetime, keep: int, alias: str, *, dry_run: bool
+) -> int:
+    """Remove what may go, key by key of those that have any; see `prune_revisions`."""
+    rows = Revision.objects.using(alias).filter(workspace=workspace)
+    newer = rows.filter(key=OuterRef("key"), number__gt=OuterRef("number")).order_by("number")
+    # The one after it, and the `keep`-th after it (no such one: it is among the last `keep`).
+    superseded = rows.annotate(
+        next_at=Subquery(newer.values("created_at")[:1]),
+        next_number=Subquery(newer.values("number")[:1]),
+        kept_number=Subquery(newer.values("number")[keep - 1 : keep]),
+    ).filter(next_at__lt=limit, kept_number__isnull=False)
+    found = list(superseded.values_list("pk", "next_number"))
+    if dry_run or not found:
+        return len(found)
+    for start in range(0, len(found), 500):
+        batch = [pk for pk, _ in found[start : start + 500]]
+        rows.filter(pk__in=batch).delete()
+    complete_from = max(number for _, number in found)
+    Workspace.objects.using(alias).filter(pk=workspace.pk).update(
+        revisions_removed=F("revisions_removed") + len(found),
+        history_from=max(workspace.history_from, complete_from),
+    )
+    return len(found)
+
+
+def _nothing_redacted(key: str, revision: int | None) -> Redacted:
+    if revision is not None:
+        raise Refused(f'"{key}" has no revision {revision}.')
+    return Redacted(
+        key=key,
+        revisions=0,
+        recorded_calls=0,
+        kept_revision=None,
+        revision=None,
+        workspace_revision=0,
+    )

@@ -1,0 +1,340 @@
+"""The past stays as it was: read at any moment, brought back, rolled back, kept from oblivion."""
+
+from __future__ import annotations
+
+import datetime
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from django_agent_memory import Drop, Memory, Save
+from django_agent_memory.exceptions import Conflict, NotAllowed, Pruned, Refused
+from django_agent_memory.models import Note, Revision, Workspace
+from django_agent_memory.results import Restored
+from django_agent_memory.writing import Restore, prune_revisions
+
+from .test_writing import assert_consistent
+
+DAY = datetime.timedelta(days=1)
+NAIVE = datetime.datetime(2026, 1, 1)  # noqa: DTZ001
+
+
+@pytest.fixture
+def memory(db: None) -> Memory:
+    """1 A, 2 other, 3 B, 4 forgotten, 5 C: the key `k` over five revisions, a day apart."""
+    memory = Memory("core", actor="scribe")
+    memory.remember("k", "one", "A")
+    memory.remember("other", "s", "x")
+    memory.remember("k", "two", {"b": [1, None]})
+    memory.forget("k")
+    memory.remember("k", None, "C")
+    start = timezone.now() - 10 * DAY
+    for revision in Revision.objects.all():
+        revision.created_at = start + revision.number * DAY
+        revision.save()
+    return memory
+
+
+def moment(number: int) -> datetime.datetime:
+    return Revision.objects.get(number=number).created_at
+
+
+@pytest.mark.parametrize(
+    ("number", "body"),
+    [(-5, None), (0, None), (1, "A"), (2, "A"), (3, {"b": [1, None]}), (4, None), (5, "C")]
+    + [(6, "C"), (10**15, "C")],
+)
+def test_as_of_a_revision(memory: Memory, number: int, body: Any) -> None:
+    found = memory.as_of("k", number)
+    assert (found and found.body) == body
+
+
+def test_as_of_a_time(memory: Memory) -> None:
+    second = datetime.timedelta(seconds=1)
+    assert memory.as_of("k", moment(1) - second) is None
+    for when, body in [(moment(1), "A"), (moment(3) - second, "A"), (moment(5) + DAY, "C")]:
+        found = memory.as_of("k", when)
+        assert found is not None
+        assert found.body == body
+    assert memory.as_of("k", moment(4)) is None
+    assert memory.as_of("never", moment(5)) is None
+
+
+@pytest.mark.parametrize("bad", [True, False, "1", 1.0, None, NAIVE, datetime.date(2026, 1, 1)])
+def test_a_moment_is_a_number_or_an_aware_time(memory: Memory, bad: Any) -> None:
+    for call in (
+        lambda: memory.as_of("k", bad),
+        lambda: memory.at(bad),
+        lambda: memory.rollback(actor="scribe", since=bad),
+    ):
+        with pytest.raises(TypeError):
+            call()
+
+
+def test_history_lines(memory: Memory) -> None:
+    memory.remember("k", "s", [1, "b", True, None])
+    memory.remember("k", "s", 2.0)
+    stamps = [f"{r.created_at:%Y-%m-%dT%H:%M:%SZ}" for r in memory.history("k")]
+    assert memory.history_lines("k") == (
+        f"[v1] remember 'k' = A ({stamps[0]})",
+        f"[v3] remember 'k' = {{b: [1, nil]}} ({stamps[1]})",
+        f"[v4] forget 'k' ({stamps[2]})",
+        f"[v5] remember 'k' = C ({stamps[3]})",
+        f"[v6] remember 'k' = [1, b, true, nil] ({stamps[4]})",
+        f"[v7] remember 'k' = 2.0 ({stamps[5]})",
+    )
+
+
+def test_a_workspace_at_each_revision(memory: Memory) -> None:
+    assert memory.at(0).keys() == ()
+    assert memory.at(0).index_note() == ""
+    third = memory.at(3)
+    assert third.keys() == ("k", "other")
+    assert third.index_note() == "[memory index]\n- k: two\n- other: s"
+    assert [line.line for line in third.list_memories()] == ["- k: two", "- other: s"]
+    recalled = third.recall("k")
+    assert recalled is not None
+    assert (recalled.body, recalled.summary, recalled.revision) == ({"b": [1, None]}, "two", 3)
+    assert (recalled.created_at, recalled.updated_at) == (moment(1), moment(3))
+    assert third.search("B").total == 1
+    assert third.search("").total == 2
+    assert third.search("\x00").total == 0
+    assert memory.at(4).recall("k") is None
+    assert memory.at(4).keys() == ("other",)
+    assert memory.at(5).index_note() == memory.index_note()
+    assert memory.at(99).revision() == 5
+    assert memory.at(moment(3)).keys() == ("k", "other")
+    assert memory.at(moment(1) - DAY).keys() == ()
+    assert third.near_keys("othr") == ("other",)
+    assert [revised.number for revised in third.history("k")] == [1, 3]
+    assert third.as_of("k", 5) == third.as_of("k", 3)
+    assert Memory("nowhere").at(5).keys() == ()
+
+
+def test_the_past_cannot_be_written(memory: Memory) -> None:
+    past = memory.at(3)
+    writes = [
+        lambda: past.remember("k", "s", "b"),
+        lambda: past.forget("k"),
+        lambda: past.restore("k", 1),
+        lambda: past.apply([Drop(key="k")]),
+        lambda: past.rollback(actor="scribe", since=1),
+        lambda: past.redact("k"),
+        lambda: past.erase("k"),
+        lambda: past.configure(title="t"),
+    ]
+    for write in writes:
+        with pytest.raises(NotAllowed):
+            write()
+    assert memory.revision() == 5
+
+
+def test_a_snapshot_agrees_with_what_was_recorded_on_the_way(db: None) -> None:
+    memory = Memory("core")
+    seen: dict[int, tuple[Any, ...]] = {}
+    for n in range(30):
+        key = f"k{n * 7 % 5}"
+        if n % 4 == 3:
+            memory.forget(key)
+        else:
+            memory.remember(key, None if n % 3 == 0 else f"s{n}", f"needle {n}" if n % 2 else n)
+        seen[memory.revision()] = (
+            memory.keys(),
+            memory.index_note(),
+            memory.search("needle").matches,
+            [memory.recall(key) for key in sorted(memory.keys())],
+        )
+    for number, was in seen.items():
+        past = memory.at(number)
+        notes = [past.recall(key) for key in was[0]]
+        assert (past.keys(), past.index_note(), past.search("needle").matches) == was[:3]
+        for note, then in zip(notes, was[3], strict=True):
+            assert note is not None
+            assert (note.body, note.summary, note.revision, note.created_at) == (
+                then.body, then.summary, then.revision, then.created_at
+            )  # fmt: skip
+
+
+def test_restore_is_a_new_revision(memory: Memory) -> None:
+    restored = memory.restore("k", 3, reason="it was right")
+    assert restored == Restored(
+        key="k", outcome="restored", revision=6, restored_revision=3, exists=True,
+        workspace_revision=6,
+    )  # fmt: skip
+    recalled = memory.recall("k")
+    assert recalled is not None
+    assert (recalled.body, recalled.summary) == ({"b": [1, None]}, "two")
+    last = memory.history("k")[-1]
+    assert (last.operation, last.reason, last.actor) == ("restore", "it was right", "scribe")
+    assert_consistent()
+
+
+def test_restore_of_what_is_so_already_mints_nothing(memory: Memory) -> None:
+    assert memory.restore("k", 5).outcome == "unchanged"
+    assert memory.restore("k", 99).outcome == "unchanged"
+    assert memory.revision() == 5
+
+
+def test_restore_brings_back_that_nothing_was_there(memory: Memory) -> None:
+    restored = memory.restore("k", 4)
+    assert (restored.outcome, restored.exists) == ("restored", False)
+    assert memory.recall("k") is None
+    assert memory.restore("k", 4).outcome == "unchanged"
+    assert memory.restore("k", 1).exists is True
+    assert_consistent()
+
+
+@pytest.mark.parametrize(("key", "number"), [("k", 0), ("other", 1), ("never", 5)])
+def test_there_must_have_been_something_to_restore(memory: Memory, key: str, number: int) -> None:
+    with pytest.raises(Refused, match="no revision"):
+        memory.restore(key, number)
+    assert memory.revision() == 5
+
+
+@pytest.mark.parametrize("bad", [True, "3", 3.0, None, -1])
+def test_restore_takes_a_whole_number(memory: Memory, bad: Any) -> None:
+    with pytest.raises(Refused, match="whole number"):
+        memory.restore("k", bad)
+
+
+def test_restore_checks_what_the_caller_saw(memory: Memory) -> None:
+    with pytest.raises(Conflict) as caught:
+        memory.restore("k", 1, expected_revision=3)
+    assert caught.value.current_revision == 5
+    assert memory.restore("k", 1, expected_revision=5).revision == 6
+
+
+def test_restores_among_other_changes(memory: Memory) -> None:
+    outcomes = memory.apply(
+        [
+            Restore(key="k", revision=1),
+            Save(key="other", summary="s", body="y"),
+            Restore(key="other", revision=2),
+            Restore(key="k", revision=0),
+        ]
+    )
+    assert [getattr(outcome, "outcome", None) for outcome in outcomes] == [
+        "restored", "replaced", "restored", "restored",
+    ]  # fmt: skip
+    assert memory.keys() == ("other",)
+    with pytest.raises(Refused):
+        memory.apply([Restore(key="other", revision=1)])
+    assert_consistent()
+
+
+def test_restore_in_a_workspace_that_is_not_there(db: None) -> None:
+    with pytest.raises(Refused):
+        Memory("nowhere").restore("k", 1)
+    with pytest.raises(Refused):
+        Memory("nowhere").apply([Restore(key="k", revision=1)])
+    assert not Workspace.objects.exists()
+
+
+def test_rollback_undoes_one_actor_and_leaves_the_others(db: None) -> None:
+    good, bad = Memory("core", actor="good"), Memory("core", actor="bad")
+    good.remember("kept", "s", "good")
+    good.remember("changed", "s", "good")
+    good.remember("dropped", "s", "good")
+    good.remember("both", "s", "good")
+    since = good.revision() + 1
+    bad.remember("changed", "s", "bad")
+    bad.remember("changed", "s", "worse")
+    bad.forget("dropped")
+    bad.remember("new", "s", "bad")
+    bad.remember("both", "s", "bad")
+    good.remember("both", "s", "good again")
+    good.remember("first", "s", "good")
+    bad.remember("first", "s", "bad")
+    done = good.rollback(actor="bad", since=since, reason="it was poisoned")
+    assert done.left_alone == ("both",)
+    assert [restored.key for restored in done.restored] == ["changed", "dropped", "first", "new"]
+    bodies = {note.key: note.value for note in Note.objects.all()}
+    assert bodies == {
+        "both": "good again", "changed": "good", "dropped": "good", "first": "good", "kept": "good",
+    }  # fmt: skip
+    assert {r.reason for r in Revision.objects.filter(operation="restore")} == {"it was poisoned"}
+    assert_consistent()
+    again = good.rollback(actor="bad", since=since)
+    assert again.restored == ()
+
+
+def test_rollback_since_a_time_begins_with_that_time(memory: Memory) -> None:
+    done = memory.rollback(actor="scribe", since=moment(3))
+    assert [restored.key for restored in done.restored] == ["k"]
+    recalled = memory.recall("k")
+    assert recalled is not None
+    assert recalled.body == "A"
+    assert memory.rollback(actor="nobody", since=moment(1)).restored == ()
+    later = timezone.now() + DAY
+    assert memory.rollback(actor="scribe", since=later).restored == ()
+
+
+def prune(memory: Memory, *, days: float, keep: int = 1, dry_run: bool = False) -> int:
+    return prune_revisions(memory.path, older_than=days * DAY, keep=keep, dry_run=dry_run)
+
+
+def test_pruning_removes_what_was_superseded_long_ago(memory: Memory) -> None:
+    # Revision n is (10 - n) days old; 1 was superseded by 3 (7 days ago), 3 by 4, 4 by 5 (5 days).
+    assert prune(memory, days=8, dry_run=True) == 0
+    assert prune(memory, days=6.5, dry_run=True) == 1
+    assert Revision.objects.count() == 5
+    assert prune(memory, days=5.5) == 2
+    assert list(Revision.objects.order_by("number").values_list("number", flat=True)) == [2, 4, 5]
+    workspace = Workspace.objects.get()
+    assert (workspace.revisions_removed, workspace.history_from, workspace.revision) == (2, 4, 5)
+    assert memory.keys() == ("k", "other")
+
+
+@pytest.mark.parametrize(("keep", "gone"), [(1, 3), (2, 2), (3, 1), (4, 0), (5, 0)])
+def test_the_last_of_each_key_are_kept(memory: Memory, keep: int, gone: int) -> None:
+    assert prune(memory, days=0, keep=keep) == gone
+    assert Revision.objects.filter(key="k").count() == 4 - gone
+    assert Revision.objects.filter(key="other").count() == 1
+
+
+def test_at_least_one_is_kept(memory: Memory) -> None:
+    with pytest.raises(Refused):
+        prune(memory, days=0, keep=0)
+
+
+def test_the_pruned_past_says_so(memory: Memory) -> None:
+    third, fifth = moment(3), moment(5)
+    prune(memory, days=5.5)
+    with pytest.raises(Pruned, match="retention"):
+        memory.as_of("k", 3)
+    with pytest.raises(Pruned):
+        memory.as_of("k", third)
+    with pytest.raises(Pruned, match="before revision 4"):
+        memory.at(3)
+    with pytest.raises(Pruned):
+        memory.at(third)
+    assert memory.as_of("k", 0) is None
+    assert memory.as_of("k", 4) is None
+    assert memory.as_of("k", fifth) is not None
+    assert memory.at(4).keys() == ("other",)
+    assert memory.at(5).keys() == ("k", "other")
+
+
+def test_statements_of_the_past(memory: Memory, django_assert_num_queries: Any) -> None:
+    with django_assert_num_queries(1):
+        memory.history("k")
+    with django_assert_num_queries(1):
+        memory.as_of("k", 3)
+    with django_assert_num_queries(2):
+        past = memory.at(3)
+    with django_assert_num_queries(1):
+        past.list_memories()
+    with django_assert_num_queries(2):
+        past.index_note()
+    with django_assert_num_queries(3):
+        past.recall("k")
+
+
+def test_a_note_that_lost_its_log_is_still_read(memory: Memory) -> None:
+    Revision.objects.all().delete()
+    assert memory.history("k") == ()
+    assert memory.as_of("k", 5) is None
+    assert memory.at(5).keys() == ()
+    assert memory.recall("k") is not None
+    assert Note.objects.count() == 2

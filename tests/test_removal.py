@@ -1,0 +1,152 @@
+"""Text that must go is gone: from every column of every table."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.apps import apps
+from django.core.cache import cache
+from django.db import connection
+
+from django_agent_memory import Memory
+from django_agent_memory.exceptions import Refused
+from django_agent_memory.journal import Calls
+from django_agent_memory.models import RecordedCall, Revision, Workspace
+
+SECRET = "Xq7-SECRET-text"
+
+
+def tables_that_hold(text: str) -> set[str]:
+    """Look for `text` in every column of every table of the database."""
+    found = set()
+    with connection.cursor() as cursor:
+        for table in connection.introspection.table_names(cursor):
+            cursor.execute(f"SELECT * FROM {connection.ops.quote_name(table)}")
+            rows = cursor.fetchall()
+            if any(text.lower() in str(value).lower() for row in rows for value in row):
+                found.add(table)
+    return found
+
+
+def named(name: str) -> Memory:
+    return Memory("core", actor="scribe", calls=Calls("key:1", name=name))
+
+
+@pytest.fixture
+def memory(transactional_db: None) -> Memory:
+    memory = Memory("core", actor="scribe")
+    memory.remember("kept", "a summary", "a body")
+    named("w1").remember("k", f"about {SECRET}", f"it is {SECRET}")
+    named("r1").recall("k")
+    named("r2").search(SECRET)
+    named("r3").list_memories()
+    named("r4").recall("kept")
+    memory.remember("k", "harmless", f"{SECRET} again")
+    memory.index_note()
+    return memory
+
+
+TABLES = {f"agent_memory_{name}" for name in ("note", "indexentry", "revision", "recordedcall")}
+
+
+def test_erase_leaves_no_trace_of_a_key(memory: Memory) -> None:
+    assert tables_that_hold(SECRET) == TABLES - {"agent_memory_indexentry"}
+    erased = memory.erase("k")
+    assert (erased.notes, erased.index_entries, erased.revisions) == (1, 1, 2)
+    assert erased.recorded_calls == 4
+    assert tables_that_hold(SECRET) == set()
+    assert memory.keys() == ("kept",)
+    assert memory.history("k") == ()
+    assert memory.index_note() == "[memory index]\n- kept: a summary"
+    assert memory.revision() == 4
+    assert Workspace.objects.get().revisions_removed == 3
+
+
+def test_erase_of_a_workspace(memory: Memory) -> None:
+    memory.configure(title=SECRET, description=SECRET)
+    other = Memory("core/sub")
+    other.remember("k", "s", "theirs")
+    erased = memory.erase()
+    assert (erased.notes, erased.index_entries, erased.revisions) == (2, 2, 3)
+    assert tables_that_hold(SECRET) == set()
+    assert memory.keys() == ()
+    assert other.keys() == ("k",)
+    assert memory.remember("new", "s", "b").revision == memory.revision()
+
+
+def test_erase_takes_the_text_out_of_the_cache(memory: Memory) -> None:
+    memory.remember("k", SECRET, "b")
+    version = memory.index().version
+    assert SECRET in str(cache.get(f"agent_memory.index.{version}"))
+    memory.erase("k")
+    assert cache.get(f"agent_memory.index.{version}") is None
+
+
+def test_a_late_retry_does_not_bring_erased_text_back(memory: Memory) -> None:
+    memory.erase("k")
+    with pytest.raises(Refused, match="redacted"):
+        named("w1").remember("k", f"about {SECRET}", f"it is {SECRET}")
+    assert tables_that_hold(SECRET) == set()
+
+
+def test_erasing_nothing_changes_nothing(memory: Memory) -> None:
+    RecordedCall.objects.all().delete()
+    before = Workspace.objects.values().get()
+    erased = memory.erase("never")
+    assert erased == type(erased)(notes=0, index_entries=0, revisions=0, recorded_calls=0)
+    assert Workspace.objects.values().get() == before
+    assert Memory("nowhere").erase().notes == 0
+    with pytest.raises(Refused):
+        memory.erase("")
+
+
+def test_redact_blanks_the_past_and_keeps_who_and_when(memory: Memory) -> None:
+    memory.remember("k", "harmless", "clean")
+    before = [(r.number, r.operation, r.actor, r.created_at) for r in memory.history("k")]
+    redacted = memory.redact("k", reason="a secret")
+    assert (redacted.revisions, redacted.recorded_calls, redacted.kept_revision) == (2, 4, 4)
+    assert redacted.revision == 5
+    assert tables_that_hold(SECRET) == set()
+    history = memory.history("k")
+    assert [(r.number, r.operation, r.actor, r.created_at) for r in history[:-1]] == before
+    assert [r.redacted for r in history] == [True, True, False, False]
+    assert (history[0].body, history[0].summary) == ("", "")
+    assert (history[-1].operation, history[-1].body, history[-1].reason) == (
+        "redact", "clean", "a secret",
+    )  # fmt: skip
+    recalled = memory.recall("k")
+    assert recalled is not None
+    assert (recalled.body, recalled.revision) == ("clean", 5)
+    assert memory.redact("kept").revisions == 0
+
+
+def test_redact_of_a_forgotten_key_blanks_all(memory: Memory) -> None:
+    memory.forget("k")
+    redacted = memory.redact("k")
+    assert (redacted.revisions, redacted.kept_revision) == (2, None)
+    assert tables_that_hold(SECRET) == set()
+    assert memory.recall("k") is None
+
+
+def test_redact_of_one_revision(memory: Memory) -> None:
+    assert memory.redact("k", 2).revisions == 1
+    with pytest.raises(Refused, match="redacted"):
+        memory.restore("k", 2)
+    assert Revision.objects.get(number=3).body == f"{SECRET} again"
+
+
+@pytest.mark.parametrize("number", [0, 1, 99, True, "2"])
+def test_redact_takes_a_past_revision_of_the_key(memory: Memory, number: Any) -> None:
+    with pytest.raises(Refused):
+        memory.redact("k", number)
+    with pytest.raises(Refused, match="says now"):
+        memory.redact("k", 3)
+    with pytest.raises(Refused):
+        Memory("nowhere").redact("k", 1)
+    assert not Revision.objects.filter(redacted=True).exists()
+
+
+def test_every_table_with_text_is_among_those_that_are_looked_through() -> None:
+    models = {model._meta.db_table for model in apps.get_app_config("agent_memory").get_models()}
+    assert models >= TABLES
