@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, cast
 
 from django.apps import AppConfig
 from django.conf import settings
@@ -19,7 +19,7 @@ _CHARACTERS = "characters"
 
 @register()
 def check_settings(app_configs: Sequence[AppConfig] | None = None, **_: Any) -> list[CheckMessage]:
-    """Report each `AGENT_MEMORY_*` value that cannot work (E001 to E007)."""
+    """Report each `AGENT_MEMORY_*` value that cannot work (E001 to E009)."""
     found = [
         _whole_number("E001", "MAX_KEY_LENGTH", conf.max_key_length, 1, 512, _CHARACTERS),
         _whole_number("E002", "MAX_SUMMARY_LENGTH", conf.max_summary_length, 1, None, _CHARACTERS),
@@ -28,6 +28,8 @@ def check_settings(app_configs: Sequence[AppConfig] | None = None, **_: Any) -> 
         _write_deadline(),
         _index_cache_alias(),
         _whole_number("E007", "INDEX_CACHE_SECONDS", conf.index_cache_seconds, 1, None, "seconds"),
+        _revision_retention(),
+        _whole_number("E009", "RECORDED_CALL_DAYS", conf.recorded_call_days, 1, None, "days"),
     ]
     return [message for message in found if message is not None]
 
@@ -111,6 +113,14 @@ def _index_cache_alias() -> CheckMessage | None:
     if value is None or value in settings.CACHES:
         return None
     return _error("E006", "INDEX_CACHE_ALIAS", "None or a name in CACHES", value)
+
+
+def _revision_retention() -> CheckMessage | None:
+    value: object = conf.revision_retention
+    pair = isinstance(value, tuple) and len(value) == 2 and {type(n) for n in value} == {int}
+    if value is None or (pair and min(cast("tuple[int, int]", value)) >= 1):
+        return None
+    return _error("E008", "REVISION_RETENTION", "None or (days, keep), both at least 1", value)
 
 
 def _error(number: str, name: str, wanted: str, value: object) -> CheckMessage:

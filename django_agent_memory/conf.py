@@ -50,6 +50,16 @@ class Settings:
         """How long an index text that nobody asks for may stay in the cache."""
         return self._read("INDEX_CACHE_SECONDS", 86_400)
 
+    @property
+    def revision_retention(self) -> tuple[int, int] | None:
+        """`(days, keep)`: what `memory_prune --revisions` removes; None keeps all for ever."""
+        return self._read("REVISION_RETENTION", cast("tuple[int, int] | None", None))
+
+    @property
+    def recorded_call_days(self) -> int:
+        """Days after which `memory_prune --recorded-calls` removes a recorded call."""
+        return self._read("RECORDED_CALL_DAYS", 7)
+
     @staticmethod
     def _read(name: str, default: _Value) -> _Value:
         return cast("_Value", getattr(settings, f"AGENT_MEMORY_{name}", default))

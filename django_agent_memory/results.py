@@ -183,3 +183,17 @@ class RolledBack:
 
     restored: tuple[Restored, ...]
     left_alone: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Defect:
+    """A contradiction between rows; `key` is "" where it concerns the workspace.
+
+    Kinds: note_missing, entry_without_note, note_without_history, note_differs, entry_missing,
+    entry_differs, haystack_stale, broken_json, revision_counter_behind, and revisions_missing,
+    of which there are `count`.
+    """
+
+    kind: str
+    key: str
+    count: int = 1

@@ -21,6 +21,12 @@ SETTINGS = {
     "WRITE_DEADLINE": ("E005", [0, 0.5, 60], [-0.1, "5", None, True]),
     "INDEX_CACHE_ALIAS": ("E006", ["default", None], ["missing", 5]),
     "INDEX_CACHE_SECONDS": ("E007", [1, 10**6], [0, None]),
+    "REVISION_RETENTION": (
+        "E008",
+        [None, (1, 1), (365, 10)],
+        [0, (1,), (0, 1), (1, 0), (1, "2"), [1, 2]],
+    ),
+    "RECORDED_CALL_DAYS": ("E009", [1, 365], [0, None, "7"]),
 }
 
 

@@ -41,6 +41,7 @@ class Revision(models.Model):
         FORGET = "forget", _("forget")
         RESTORE = "restore", _("restore")
         REDACT = "redact", _("redact")
+        REPAIR = "repair", _("repair")
 
     workspace = models.ForeignKey(
         Workspace,

@@ -23,7 +23,9 @@ class State(NamedTuple):
     created_at: datetime.datetime = datetime.datetime.min  # noqa: DTZ901  (never stored)
 
     def says(self, change: Checked) -> bool:
-        """Whether `change` would alter nothing."""
+        """Whether `change` would alter nothing; a repair always writes."""
+        if change.operation == Revision.Operation.REPAIR:
+            return False
         return (self.text, self.is_json, self.summary) == (
             change.text,
             change.is_json,

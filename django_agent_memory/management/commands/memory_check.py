@@ -1,0 +1,59 @@
+"""`manage.py memory_check`: find rows that contradict each other, and mend them."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from django_agent_memory import writing
+from django_agent_memory.exceptions import AgentMemoryError
+from django_agent_memory.results import Defect
+from django_agent_memory.text.rendering import one_line
+
+from ._workspaces import add_workspace_argument, chosen_paths
+
+
+class Command(BaseCommand):
+    """Name every defect with its key; exit 1 if any is left."""
+
+    help = (
+        "Find notes, index entries and revisions that contradict each other; --repair mends them."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        add_workspace_argument(parser)
+        parser.add_argument(
+            "--repair",
+            action="store_true",
+            help="mend what is found, in new revisions: nothing that is readable now is lost",
+        )
+
+    def handle(self, *args: Any, workspace: str | None, repair: bool, **options: Any) -> None:
+        found = 0
+        for path in chosen_paths(workspace):
+            for defect in self._defects(path, repair=repair):
+                found += 1
+                self.stdout.write(f"{path}: {_described(defect)}")
+        if repair:
+            self.stdout.write(f"{found} repaired.")
+        elif found:
+            raise CommandError(f"{found} found; run again with --repair to mend them.")
+        else:
+            self.stdout.write("No defect found.")
+
+    def _defects(self, path: str, *, repair: bool) -> list[Defect]:
+        try:
+            if repair:
+                return writing.repair(path, actor="manage.py", reason="memory_check --repair")
+            return list(writing.find_defects(path))
+        except AgentMemoryError as error:
+            raise CommandError(str(error)) from error
+
+
+def _described(defect: Defect) -> str:
+    what = defect.kind.replace("_", " ")
+    if defect.kind == "revisions_missing":
+        return f"{defect.count} revisions missing"
+    return f'{what}: "{one_line(defect.key)}"' if defect.key else what

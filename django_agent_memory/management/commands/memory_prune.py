@@ -1,0 +1,99 @@
+"""`manage.py memory_prune`: let go of old revisions and old recorded calls."""
+
+from __future__ import annotations
+
+import datetime
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from django_agent_memory import writing
+from django_agent_memory.conf import conf
+from django_agent_memory.exceptions import AgentMemoryError
+from django_agent_memory.models import RecordedCall
+
+from ._workspaces import add_workspace_argument, chosen_paths
+
+_BATCH = 1_000
+_MOST_DAYS = 36_500
+
+
+class Command(BaseCommand):
+    """Count what retention would remove; remove it only when told to."""
+
+    help = (
+        "Remove revisions that were superseded long ago, and recorded calls past their time. "
+        "Only counts, unless --apply is given."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        add_workspace_argument(parser)
+        parser.add_argument("--revisions", action="store_true", help="prune revisions")
+        parser.add_argument("--recorded-calls", action="store_true", help="prune recorded calls")
+        parser.add_argument(
+            "--days", type=int, metavar="N", help="instead of the setting's number of days"
+        )
+        parser.add_argument(
+            "--keep", type=int, metavar="N", help="revisions kept of each key, whatever their age"
+        )
+        parser.add_argument("--apply", action="store_true", help="remove them")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        if not options["revisions"] and not options["recorded_calls"]:
+            raise CommandError("Say what to prune: --revisions, --recorded-calls or both.")
+        days = options["days"]
+        if days is not None and not 0 <= days <= _MOST_DAYS:
+            raise CommandError(f"--days must be from 0 to {_MOST_DAYS}.")
+        paths = chosen_paths(options["workspace"])
+        if options["revisions"]:
+            self._prune_revisions(paths, options)
+        if options["recorded_calls"]:
+            self._prune_recorded_calls(paths, options)
+
+    def _prune_revisions(self, paths: list[str], options: dict[str, Any]) -> None:
+        days, keep = _retention(options)
+        total = 0
+        for path in paths:
+            try:
+                count = writing.prune_revisions(
+                    path,
+                    older_than=datetime.timedelta(days=days),
+                    keep=keep,
+                    dry_run=not options["apply"],
+                )
+            except AgentMemoryError as error:
+                raise CommandError(str(error)) from error
+            if count:
+                self.stdout.write(f"{path}: {count} revisions")
+            total += count
+        self._say(total, f"revisions superseded more than {days} days ago", options)
+
+    def _prune_recorded_calls(self, paths: list[str], options: dict[str, Any]) -> None:
+        days = conf.recorded_call_days if options["days"] is None else options["days"]
+        calls = RecordedCall.objects.filter(workspace__path__in=paths)
+        old = calls.older_than(datetime.timedelta(days=days))
+        total = old.count()
+        while options["apply"]:
+            batch = list(old.values_list("pk", flat=True)[:_BATCH])
+            if not batch:
+                break
+            RecordedCall.objects.filter(pk__in=batch).delete()
+        self._say(total, f"recorded calls older than {days} days", options)
+
+    def _say(self, total: int, what: str, options: dict[str, Any]) -> None:
+        if options["apply"]:
+            self.stdout.write(f"Removed {total} {what}.")
+        else:
+            self.stdout.write(f"Would remove {total} {what}; add --apply to do it.")
+
+
+def _retention(options: dict[str, Any]) -> tuple[int, int]:
+    """Return the days and the number to keep: the options', else the setting's."""
+    days, keep = conf.revision_retention or (None, 1)
+    days = days if options["days"] is None else options["days"]
+    if days is None:
+        raise CommandError(
+            "Revisions are kept for ever: set AGENT_MEMORY_REVISION_RETENTION or give --days."
+        )
+    return days, keep if options["keep"] is None else options["keep"]

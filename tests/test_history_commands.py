@@ -1,0 +1,113 @@
+"""`memory_history`, `memory_restore`, `memory_check` and `memory_prune`, from a shell."""
+
+from __future__ import annotations
+
+import datetime
+import io
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.utils import timezone
+
+from django_agent_memory import Memory
+from django_agent_memory.journal import Calls
+from django_agent_memory.models import Note, RecordedCall, Revision
+
+
+def run(*arguments: str) -> str:
+    """Return what the command prints."""
+    out = io.StringIO()
+    call_command(*arguments, stdout=out)
+    return out.getvalue()
+
+
+def refusal(*arguments: str) -> str:
+    """Return the one sentence with which the command fails."""
+    with pytest.raises(CommandError) as caught:
+        run(*arguments)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+@pytest.fixture
+def memory(db: None) -> Memory:
+    memory = Memory("core", actor="scribe")
+    memory.remember("user/name", "s", "Ann\n")
+    memory.remember("user/name", "s", "Ann Lee", reason="she said so")
+    memory.forget("user/name")
+    return memory
+
+
+def test_history(memory: Memory) -> None:
+    lines = run("memory_history", "core", "user/name").splitlines()
+    assert [line.partition(" (")[0] for line in lines] == [
+        "[v1] remember 'user/name' = Ann",
+        "[v2] remember 'user/name' = Ann Lee",
+        "[v3] forget 'user/name'",
+    ]
+    assert lines[1].endswith("by scribe: she said so")
+    assert run("memory_history", "core", "user/name", "--body", "1") == "Ann\n"
+    assert "no body" in refusal("memory_history", "core", "user/name", "--body", "3")
+    assert "no body" in refusal("memory_history", "core", "user/name", "--body", "9")
+    memory.restore("user/name", 1)
+    assert 'Did you mean "user/name"?' in refusal("memory_history", "core", "user/nam")
+    assert "no history" in refusal("memory_history", "nowhere", "user/name")
+    assert "workspace path" in refusal("memory_history", "core/", "user/name")
+
+
+def test_restore(memory: Memory) -> None:
+    assert run("memory_restore", "core", "user/name", "2", "--reason", "needed") == (
+        'Restored "user/name" as of revision 2, as revision 4.\n'
+    )
+    last = memory.history("user/name")[-1]
+    assert (last.actor, last.reason, last.operation) == ("manage.py", "needed", "restore")
+    assert "nothing changed" in run("memory_restore", "core", "user/name", "2")
+    assert "at revision 4" in refusal(
+        "memory_restore", "core", "user/name", "1", "--expected-revision", "2"
+    )
+    assert "forgotten again" in run("memory_restore", "core", "user/name", "3")
+    assert "no revision" in refusal("memory_restore", "core", "other", "3")
+    assert memory.revision() == 5
+
+
+def test_check(memory: Memory) -> None:
+    memory.remember("k", "s", "b")
+    assert run("memory_check") == "No defect found.\n"
+    Note.objects.filter(key="k").delete()
+    out = io.StringIO()
+    with pytest.raises(CommandError, match="1 found; run again with --repair"):
+        call_command("memory_check", stdout=out)
+    assert out.getvalue() == 'core: note missing: "k"\n'
+    assert run("memory_check", "--workspace", "core", "--repair").endswith("1 repaired.\n")
+    assert run("memory_check", "--workspace", "core") == "No defect found.\n"
+    Revision.objects.filter(number=2).delete()
+    assert "1 revisions missing" in run("memory_check", "--repair")
+    assert "no workspace" in refusal("memory_check", "--workspace", "nowhere")
+    assert "workspace path" in refusal("memory_check", "--workspace", "a//b")
+
+
+def test_prune_counts_first(memory: Memory, settings: Any) -> None:
+    past = timezone.now() - datetime.timedelta(days=40)
+    Revision.objects.update(created_at=past)
+    assert "kept for ever" in refusal("memory_prune", "--revisions")
+    assert "Would remove 2 revisions" in run("memory_prune", "--revisions", "--days", "30")
+    assert Revision.objects.count() == 3
+    settings.AGENT_MEMORY_REVISION_RETENTION = (30, 2)
+    assert "Removed 1 revisions" in run("memory_prune", "--revisions", "--apply")
+    assert Revision.objects.count() == 2
+    assert "Removed 0 revisions" in run("memory_prune", "--revisions", "--apply", "--days", "50")
+    assert "At least the last" in refusal("memory_prune", "--revisions", "--keep", "0")
+    assert "--days" in refusal("memory_prune", "--revisions", "--days", "-1")
+    assert "Say what to prune" in refusal("memory_prune")
+
+
+def test_recorded_calls_go_after_seven_days(memory: Memory) -> None:
+    for n, days in enumerate([8, 6]):
+        Memory("core", calls=Calls("c", name=f"n{n}")).recall("k")
+        age = timezone.now() - datetime.timedelta(days=days)
+        RecordedCall.objects.filter(name=f"n{n}").update(created_at=age)
+    assert "Would remove 1 recorded calls" in run("memory_prune", "--recorded-calls")
+    assert "Removed 1 recorded calls" in run("memory_prune", "--recorded-calls", "--apply")
+    assert RecordedCall.objects.get().name == "n1"
+    assert "Removed 1" in run("memory_prune", "--recorded-calls", "--apply", "--days", "5")

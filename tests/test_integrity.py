@@ -1,0 +1,144 @@
+"""Whatever raw SQL did: reads stay total, each defect is named, and repair mends it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from django_agent_memory import Memory, Save
+from django_agent_memory.models import IndexEntry, Note, Revision, Workspace
+from django_agent_memory.writing import find_defects, repair
+
+from .test_writing import assert_consistent
+
+
+@pytest.fixture
+def memory(db: None) -> Memory:
+    memory = Memory("core")
+    memory.apply([Save(key=f"k{n}", summary=f"s{n}", body=f"b{n}") for n in range(6)])
+    memory.forget("k5")
+    return memory
+
+
+def found() -> list[tuple[str, str]]:
+    return [(defect.kind, defect.key) for defect in find_defects("core")]
+
+
+def lose_a_note() -> None:
+    Note.objects.filter(key="k1").delete()
+
+
+def lose_an_entry() -> None:
+    IndexEntry.objects.filter(key="k1").delete()
+
+
+def edit_a_body() -> None:
+    Note.objects.filter(key="k1").update(body="by hand")
+
+
+def edit_a_summary() -> None:
+    IndexEntry.objects.filter(key="k1").update(summary="by hand")
+
+
+def break_json() -> None:
+    Note.objects.filter(key="k1").update(body="{", body_is_json=True)
+
+
+def spoil_the_haystack() -> None:
+    Note.objects.filter(key="k1").update(haystack="")
+
+
+def add_a_note() -> None:
+    Note.objects.create(workspace=Workspace.objects.get(), key="new", body="by hand")
+
+
+def add_an_entry() -> None:
+    IndexEntry.objects.create(workspace=Workspace.objects.get(), key="new", summary="by hand")
+
+
+def lose_history() -> None:
+    Revision.objects.filter(key="k1").delete()
+
+
+def set_the_counter_back() -> None:
+    Workspace.objects.update(revision=2)
+
+
+DAMAGE: list[tuple[Any, set[tuple[str, str]], str | None]] = [
+    (lose_a_note, {("note_missing", "k1")}, "b1"),
+    (lose_an_entry, {("entry_missing", "k1"), ("haystack_stale", "k1")}, "b1"),
+    (edit_a_body, {("note_differs", "k1"), ("haystack_stale", "k1")}, "by hand"),
+    (edit_a_summary, {("entry_differs", "k1"), ("haystack_stale", "k1")}, "b1"),
+    (
+        break_json,
+        {("note_differs", "k1"), ("haystack_stale", "k1"), ("broken_json", "k1")},
+        "{",
+    ),
+    (spoil_the_haystack, {("haystack_stale", "k1")}, "b1"),
+    (add_a_note, {("note_without_history", "new"), ("haystack_stale", "new")}, "b1"),
+    (add_an_entry, {("entry_without_note", "new")}, "b1"),
+    (lose_history, {("revisions_missing", ""), ("note_without_history", "k1")}, "b1"),
+    (set_the_counter_back, {("revision_counter_behind", "")}, "b1"),
+]
+
+
+@pytest.mark.parametrize(("damage", "defects", "body"), DAMAGE)
+def test_a_defect_is_found_by_its_key_and_mended(
+    memory: Memory, damage: Any, defects: set[tuple[str, str]], body: str
+) -> None:
+    assert found() == []
+    damage()
+    memory.index_note()
+    memory.list_memories()
+    memory.recall("k1")
+    memory.search("b")
+    assert set(found()) == defects
+    mended = repair("core", actor="operator", reason="after the restore")
+    assert {(defect.kind, defect.key) for defect in mended} == defects
+    assert found() == []
+    recalled = memory.recall("k1")
+    assert recalled is not None
+    assert recalled.body == body
+    if damage is not lose_history:
+        assert_consistent()
+    assert memory.remember("later", "s", "b").revision == memory.revision()
+    assert memory.search("by hand").total == (
+        1 if damage in (edit_a_body, edit_a_summary, add_a_note) else 0
+    )
+
+
+def test_what_was_lost_and_what_was_adopted_are_both_in_the_history(memory: Memory) -> None:
+    edit_a_body()
+    repair("core", actor="operator")
+    old, new = memory.history("k1")
+    assert (old.body, new.body) == ("b1", "by hand")
+    assert (new.operation, new.actor) == ("repair", "operator")
+
+
+def test_repairing_what_is_sound_writes_nothing(memory: Memory) -> None:
+    assert repair("core") == []
+    assert memory.revision() == 7
+    assert repair("nowhere") == []
+    assert list(find_defects("nowhere")) == []
+    assert Workspace.objects.count() == 1
+
+
+def test_erasure_and_pruning_leave_no_defect(memory: Memory) -> None:
+    memory.erase("k1")
+    memory.remember("k2", "s", "new")
+    memory.redact("k2")
+    assert found() == []
+
+
+@pytest.mark.parametrize("size", [499, 500, 501, 1100])
+def test_batches_miss_no_key(db: None, size: int) -> None:
+    memory = Memory("core")
+    memory.apply([Save(key=f"k{n:04}", summary="s", body="b") for n in range(size)])
+    Note.objects.filter(key__endswith="9").delete()
+    IndexEntry.objects.filter(key__endswith="8").delete()
+    expected = {f"k{n:04}" for n in range(size) if n % 10 in (8, 9)}
+    assert {key for _, key in found()} == expected
+    repair("core")
+    assert found() == []
+    assert len(memory.keys()) == size
