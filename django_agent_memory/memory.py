@@ -247,7 +247,12 @@ class Memory:
 
     def history_lines(self, key: str) -> tuple[str, ...]:
         """Return every revision of `key` as one line, oldest first."""
-        return history.history_lines(self.history(key))
+        return self.lines_of(self.history(key))
+
+    @staticmethod
+    def lines_of(revisions: Iterable[Revised]) -> tuple[str, ...]:
+        """Return revisions as lines: `[v3] remember 'name' = ada lovelace (…)`."""
+        return history.history_lines(revisions)
 
     def as_of(self, key: str, moment: Moment) -> Revised | None:
         """Return what `key` said at a revision number or aware datetime; see `history.as_of`."""

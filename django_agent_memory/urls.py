@@ -12,6 +12,7 @@ from typing import Any
 from django.urls import URLPattern, path, re_path
 
 from .api.index import IndexView
+from .api.past import AsOfView, HistoryView, RestoreView, RollbackView
 from .api.problems import not_found
 from .api.resources import (
     IndexEntryViewSet,
@@ -29,6 +30,14 @@ def _both(route: str, view: Callable[..., Any], name: str) -> list[URLPattern]:
     return [path(f"{route}/", view, name=name), path(route, view)]
 
 
+def _of_workspace(route: str, endpoint: Any, name: str) -> list[URLPattern]:
+    """Return the route for the caller's own workspace, and for one named behind it."""
+    return [
+        *_both(route, endpoint.as_view(), name),
+        *_both(f"{route}/<path:workspace>", endpoint.as_view(), f"workspace-{name}"),
+    ]
+
+
 def _resource(route: str, viewset: Any, name: str) -> list[URLPattern]:
     return [
         *_both(route, viewset.of_list(), f"{name}-list"),
@@ -40,8 +49,11 @@ urlpatterns = [
     *_both("tools", ToolsView.as_view(), "tools"),
     *_both("tools/<str:tool>", ToolView.as_view(), "tool"),
     *_both("tools/<path:workspace>/<str:tool>", ToolView.as_view(), "workspace-tool"),
-    *_both("index", IndexView.as_view(), "index"),
-    *_both("index/<path:workspace>", IndexView.as_view(), "workspace-index"),
+    *_of_workspace("index", IndexView, "index"),
+    *_of_workspace("history", HistoryView, "history"),
+    *_of_workspace("as-of", AsOfView, "as-of"),
+    *_of_workspace("restore", RestoreView, "restore"),
+    *_of_workspace("rollback", RollbackView, "rollback"),
     *_resource("workspaces", WorkspaceViewSet, "workspace"),
     *_resource("notes", NoteViewSet, "note"),
     *_resource("index-entries", IndexEntryViewSet, "index-entry"),

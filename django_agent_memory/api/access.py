@@ -11,6 +11,7 @@ from typing import Any, Protocol
 from django.db.models import QuerySet
 
 from django_agent_memory.exceptions import NotAllowed, Refused
+from django_agent_memory.journal import Calls
 from django_agent_memory.memory import Memory
 from django_agent_memory.models import AgentKey
 from django_agent_memory.tools import TOOLS, ToolSpec
@@ -34,8 +35,11 @@ class Access(Protocol):
     def workspace_revision(self) -> int | None:
         """The revision of the credential's only workspace, None if it reaches several."""
 
-    def memory(self, path: str | None) -> Memory:
-        """Return the memory at `path`, or the credential's own; raises 404 for a foreign one."""
+    def memory(self, path: str | None, *, call_name: str | None = None) -> Memory:
+        """Return the memory at `path`, or the credential's own; raises 404 for a foreign one.
+
+        Its calls are recorded under `call_name`, the caller's idempotency key, if there is one.
+        """
 
     def may_use(self, spec: ToolSpec) -> bool:
         """Whether the tool is among those of this credential."""
@@ -64,11 +68,12 @@ class KeyAccess:
         """The revision its workspace had when the request came in."""
         return self.key.workspace.revision
 
-    def memory(self, path: str | None) -> Memory:
+    def memory(self, path: str | None, *, call_name: str | None = None) -> Memory:
         """Return the memory of the key's workspace; the key's name signs what it writes."""
         if path is not None and path != self.key.workspace.path:
             raise no_such_workspace()
-        return Memory(self.key.workspace, actor=self.key.name)
+        calls = Calls(f"key:{self.key.pk}", name=call_name) if call_name is not None else None
+        return Memory(self.key.workspace, actor=self.key.name, calls=calls)
 
     def may_use(self, spec: ToolSpec) -> bool:
         """Whether its access and its list of tools, if it has one, allow the tool."""
@@ -115,11 +120,13 @@ class UserAccess:
         """None: a user reaches several workspaces."""
         return None
 
-    def memory(self, path: str | None) -> Memory:
+    def memory(self, path: str | None, *, call_name: str | None = None) -> Memory:
         """Return the memory at `path`, which a user has to name; the username signs the writes."""
         if path is None:
             raise Refused("Name the workspace in front of the tool: tools/<workspace>/<tool>/.")
-        return Memory(path, actor=str(self.user.get_username())[:MAX_ACTOR_LENGTH])
+        calls = Calls(f"user:{self.user.pk}", name=call_name) if call_name is not None else None
+        actor = str(self.user.get_username())[:MAX_ACTOR_LENGTH]
+        return Memory(path, actor=actor, calls=calls)
 
     def may_use(self, spec: ToolSpec) -> bool:
         """Whether the user has every permission that the tool takes."""

@@ -6,7 +6,6 @@ read; these refuse in one sentence instead.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection
 from typing import Any
 
@@ -22,6 +21,7 @@ from django_agent_memory.search.scan import matching
 from django_agent_memory.text import gate
 
 from .moments import parse_moment
+from .parsing import whole_number
 
 PAGING = ("cursor", "page_size", "ordering", "format")
 _MAY_BE_BLANK = ("search", "key_prefix")
@@ -82,9 +82,7 @@ class _Moment(_Filter):
 
 class _Number(_Filter):
     def check(self, value: str) -> int:
-        if not re.fullmatch("[0-9]{1,18}", value):
-            raise Refused(f"A {self.field_name} must be a whole number.")
-        return int(value)
+        return whole_number(value, name=f"A {self.field_name}")
 
 
 class _Operation(_Filter):

@@ -32,6 +32,12 @@ def parse_moment(text: str, *, name: str) -> datetime.datetime:
     )
 
 
+def parse_aware_moment(text: str, *, name: str) -> datetime.datetime:
+    """Return the time with its zone, on a site that stores them without one too."""
+    value = parse_moment(text, name=name)
+    return timezone.make_aware(value) if timezone.is_naive(value) else value
+
+
 def _as_stored(value: datetime.datetime) -> datetime.datetime:
     if timezone.is_naive(value) == (not settings.USE_TZ):
         return value

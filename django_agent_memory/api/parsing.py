@@ -135,6 +135,24 @@ def expected_revision(request: HttpRequest, fields: Mapping[str, Any]) -> Any:
     return number
 
 
+def call_name(request: HttpRequest) -> str | None:
+    """Return the `Idempotency-Key`, quoted or bare, None without one; its use checks the rest."""
+    header = request.headers.get("Idempotency-Key")
+    if header is None:
+        return None
+    name = header.strip()
+    if len(name) >= 2 and name[0] == name[-1] == '"':
+        name = name[1:-1]
+    return name
+
+
+def whole_number(digits: str, *, name: str) -> int:
+    """Return the number of a query parameter; raises `Refused` for anything but 1 to 18 digits."""
+    if not re.fullmatch("[0-9]{1,18}", digits):
+        raise Refused(f"{name} must be a whole number.")
+    return int(digits)
+
+
 def _declared_length(request: HttpRequest) -> int:
     digits = request.META.get("CONTENT_LENGTH") or "0"
     return int(digits) if digits.isascii() and digits.isdigit() else 0

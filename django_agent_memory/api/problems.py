@@ -23,7 +23,9 @@ from django_agent_memory.exceptions import (
     Busy,
     Conflict,
     NotAllowed,
+    Pruned,
     Refused,
+    ReplayMismatch,
     TooLarge,
 )
 from django_agent_memory.text.rendering import one_line
@@ -45,6 +47,8 @@ _STATUSES: tuple[tuple[type[Exception], int], ...] = (
     (Conflict, 409),
     (Busy, 503),
     (NotAllowed, 403),
+    (Pruned, 410),
+    (ReplayMismatch, 422),
 )
 _FOREIGN: tuple[tuple[type[Exception], int, str, str], ...] = (
     (Http404, 404, "not_found", "There is nothing at this address."),

@@ -9,6 +9,8 @@ from typing import Any
 from django.http import HttpResponse
 from rest_framework.renderers import JSONRenderer as BaseJSONRenderer
 
+from django_agent_memory.memory import Memory
+
 from .moments import render_moment
 
 JSON = "application/json"
@@ -41,6 +43,11 @@ def json_answer(
     for name, value in (headers or {}).items():
         response.headers[name] = value
     return response
+
+
+def replay_headers(memory: Memory) -> dict[str, str]:
+    """Return the header that says an answer is a recorded one, where it is."""
+    return {"Idempotency-Replayed": "true"} if memory.replayed else {}
 
 
 def encode(data: Any) -> bytes:

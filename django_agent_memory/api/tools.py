@@ -14,22 +14,23 @@ from django_agent_memory.text import gate
 from django_agent_memory.tools import TOOLS, ToolSpec, dispatch
 
 from .base import Endpoint, method_not_allowed
-from .parsing import expected_revision, read_json, read_query
-from .rendering import json_answer
+from .parsing import call_name, expected_revision, read_json, read_query
+from .rendering import json_answer, replay_headers
 
 
 class ToolView(Endpoint):
     """`POST tools/<tool>/` with JSON arguments; `GET` with a query, for tools that only read.
 
     Answers `{"text": what the model reads, …fields}`. A workspace path in front of the tool's name
-    is optional for a key and needed by a user.
+    is optional for a key and needed by a user. Under an `Idempotency-Key` the same call is answered
+    again, byte for byte, and not done again; `Idempotency-Replayed: true` says so.
     """
 
     http_method_names = ["get", "head", "post"]
 
     def post(self, request: Request, tool: str, workspace: str | None = None) -> HttpResponse:
         """Call the tool with the JSON body."""
-        spec, memory = self._called(tool, workspace)
+        spec, memory = self._called(request, tool, workspace)
         arguments = read_json(request._request)
         if not spec.read_only and "HTTP_IF_MATCH" in request.META:
             arguments = _with_precondition(request, arguments)
@@ -37,14 +38,16 @@ class ToolView(Endpoint):
 
     def get(self, request: Request, tool: str, workspace: str | None = None) -> HttpResponse:
         """Call the tool with the query parameters."""
-        spec, memory = self._called(tool, workspace)
+        spec, memory = self._called(request, tool, workspace)
         if not spec.read_only:
             raise method_not_allowed(request, ["POST"])
         return _answer(memory, spec, read_query(request._request))
 
-    def _called(self, tool: str, workspace: str | None) -> tuple[ToolSpec, Memory]:
+    def _called(
+        self, request: Request, tool: str, workspace: str | None
+    ) -> tuple[ToolSpec, Memory]:
         """Return the tool and the memory it is called on, once the caller may use both."""
-        memory = self.access.memory(workspace)
+        memory = self.access.memory(workspace, call_name=call_name(request._request))
         spec = TOOLS.get(tool)
         if spec is None:
             usable = ", ".join(s.name for s in TOOLS.values() if self.access.may_use(s))
@@ -67,7 +70,7 @@ class ToolsView(Endpoint):
 
 def _answer(memory: Memory, spec: ToolSpec, arguments: Any) -> HttpResponse:
     answer = dispatch(memory, spec.name, arguments)
-    return json_answer({"text": answer.text, **answer.data})
+    return json_answer({"text": answer.text, **answer.data}, headers=replay_headers(memory))
 
 
 def _with_precondition(request: Request, arguments: Any) -> Any:

@@ -16,6 +16,7 @@ from django.test import Client
 
 from django_agent_memory.exceptions import Busy
 from django_agent_memory.memory import Memory
+from django_agent_memory.results import Listing
 
 from .conftest import Agent, assert_problem
 
@@ -51,7 +52,7 @@ def test_the_unexpected_is_logged_and_not_told(
     reported = mock.Mock()
     got_request_exception.connect(reported)
     try:
-        with failing("recall", error):
+        with failing("lookup", error):
             response = agent.call("recall", key="k")
     finally:
         got_request_exception.disconnect(reported)
@@ -65,13 +66,14 @@ def test_the_unexpected_is_logged_and_not_told(
 
 
 def test_what_cannot_be_rendered_is_a_problem_too(agent: Agent) -> None:
-    with mock.patch.object(Memory, "revision", return_value=object()):
+    odd = Listing(lines=(), workspace_revision=object())  # type: ignore[arg-type]
+    with mock.patch.object(Memory, "listing", return_value=odd):
         assert_problem(agent.call("list_memories"), 500, "internal_error")
 
 
 @pytest.mark.parametrize("error", [Http404("x"), PermissionDenied("x"), SuspiciousOperation("x")])
 def test_errors_of_the_host(agent: Agent, error: Exception) -> None:
-    with failing("recall", error):
+    with failing("lookup", error):
         response = agent.call("recall", key="k")
     status = {Http404: 404, PermissionDenied: 403, SuspiciousOperation: 400}[type(error)]  # type: ignore[index]
     assert_problem(response, status)
@@ -79,7 +81,7 @@ def test_errors_of_the_host(agent: Agent, error: Exception) -> None:
 
 def test_debug_changes_nothing(agent: Agent, settings: Any) -> None:
     settings.DEBUG = True
-    with failing("recall", RuntimeError("hunter2")):
+    with failing("lookup", RuntimeError("hunter2")):
         assert_problem(agent.call("recall", key="k"), 500)
     assert_problem(agent.get("nosuch/"), 404)
 
