@@ -13,6 +13,7 @@ from typing import Any
 from django.contrib.auth.decorators import login_not_required
 from django.core.exceptions import PermissionDenied, SuspiciousOperation
 from django.core.signals import got_request_exception
+from django.db import OperationalError
 from django.http import Http404, HttpRequest, HttpResponse
 from django.http.request import UnreadablePostError
 from django.views.decorators.csrf import csrf_exempt
@@ -29,12 +30,14 @@ from django_agent_memory.exceptions import (
     TooLarge,
 )
 from django_agent_memory.text.rendering import one_line
+from django_agent_memory.writing.locking import is_contention
 
 from .rendering import json_answer
 
 PROBLEM_JSON = "application/problem+json"
 LONGEST_DETAIL = 300
 RETRY_AFTER_SECONDS = 1
+BUSY_READ = "The database is busy and could not be read. Try the same call again in a moment."
 NO_SUCH_WORKSPACE = "There is no such workspace."
 
 _HEAD_SHOWN = 140
@@ -67,6 +70,8 @@ def answer_problem(exc: Exception, context: dict[str, Any]) -> HttpResponse:
     for kind, status, code, detail in _FOREIGN:
         if isinstance(exc, kind):
             return problem(status, code, detail)
+    if isinstance(exc, OperationalError) and is_contention(exc):
+        return _own_problem(Busy(BUSY_READ))
     return _unexpected(exc, context["request"])
 
 

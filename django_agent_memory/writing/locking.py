@@ -46,7 +46,7 @@ def run_serialised(using: str, work: Callable[[], _Result]) -> _Result:
             with transaction.atomic(using=using):
                 return work()
         except OperationalError as error:
-            if not _is_contention(error):
+            if not is_contention(error):
                 raise
             now = time.monotonic()
             deadline = deadline or now + conf.write_deadline
@@ -114,7 +114,7 @@ def upsert(
     )
 
 
-def _is_contention(error: OperationalError) -> bool:
+def is_contention(error: OperationalError) -> bool:
     """Whether the same transaction may succeed when it is tried again."""
     cause = error.__cause__
     if isinstance(cause, sqlite3.OperationalError):

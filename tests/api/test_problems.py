@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import logging
+import sqlite3
 from typing import Any
 from unittest import mock
 
 import pytest
 from django.core.exceptions import PermissionDenied, SuspiciousOperation
 from django.core.signals import got_request_exception
-from django.db import DatabaseError, InterfaceError, OperationalError
+from django.db import DatabaseError, InterfaceError, OperationalError, connection
 from django.http import Http404
 from django.test import Client
 
@@ -119,3 +120,23 @@ def test_nothing_is_translated(agent: Agent, settings: Any) -> None:
     english = answers("en")
     assert answers("ru") == answers("de") == answers("zh-hans") == english
     assert all(json.loads(answer)["detail"] for answer in english)
+
+
+@pytest.mark.skipif(connection.vendor != "sqlite", reason="elsewhere readers wait for no writer")
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("address", ["tools/recall/?key=k", "tools/search/?pattern=", "index/"])
+def test_a_read_of_a_locked_database_is_busy_not_empty(agent: Agent, address: str) -> None:
+    agent.remember()
+    with connection.cursor() as cursor:
+        cursor.execute("PRAGMA busy_timeout = 20")
+    holder = sqlite3.connect(str(connection.settings_dict["NAME"]), isolation_level=None)
+    holder.execute("BEGIN EXCLUSIVE")
+    try:
+        response = agent.get(address)
+    finally:
+        holder.rollback()
+        holder.close()
+        connection.close()
+    assert_problem(response, 503, "busy")
+    assert int(response["Retry-After"]) >= 1
+    assert agent.get(address).status_code == 200
