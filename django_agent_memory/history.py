@@ -56,15 +56,15 @@ def as_of(path: str, key: str, moment: Moment, *, using: str) -> Revised | None:
     return revised(row) if row is not None and row.body is not None else None
 
 
-def number_at(path: str, moment: Moment, *, using: str) -> int:
-    """Return the number of the workspace's last revision at `moment`, 0 for before the first.
+def locate(path: str, moment: Moment, *, using: str) -> tuple[int | None, int]:
+    """Return the workspace's primary key (None: there is none) and its last revision at `moment`.
 
     Raises `Pruned` where the workspace at that moment is no longer complete.
     """
     check_moment(moment)
     workspace = Workspace.objects.using(using).filter(path=path).first()
     if workspace is None:
-        return 0
+        return None, 0
     rows = _until(Revision.objects.using(using).filter(workspace=workspace), moment)
     number: int = rows.order_by("-number").values_list("number", flat=True).first() or 0
     if isinstance(moment, int):
@@ -74,7 +74,7 @@ def number_at(path: str, moment: Moment, *, using: str) -> int:
             f"The past before revision {workspace.history_from} is not complete: older revisions "
             "were removed by retention."
         )
-    return number
+    return workspace.pk, number
 
 
 def check_moment(moment: object) -> None:

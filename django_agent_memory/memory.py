@@ -266,8 +266,8 @@ class Memory:
         """
         from .snapshot import Snapshot
 
-        number = history.number_at(self.path, moment, using=self._reads_from())
-        return Snapshot(self.path, number, using=self.using)
+        workspace_pk, number = history.locate(self.path, moment, using=self._reads_from())
+        return Snapshot(self.path, workspace_pk, number, using=self.using)
 
     # How every verb is called
 

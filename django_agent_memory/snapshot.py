@@ -21,8 +21,11 @@ from .text.nearness import MOST_SUGGESTIONS, nearest, undecorated
 class Snapshot(Memory):
     """A read-only memory of the workspace as of one revision number."""
 
-    def __init__(self, workspace: str, number: int, *, using: str | None = None) -> None:
-        super().__init__(workspace, using=using, read_only=True)
+    def __init__(
+        self, path: str, workspace_pk: int | None, number: int, *, using: str | None = None
+    ) -> None:
+        super().__init__(path, using=using, read_only=True)
+        self.workspace_pk = workspace_pk
         self.number = number
 
     def recall(self, key: str) -> Recalled | None:
@@ -135,7 +138,7 @@ class Snapshot(Memory):
         return first.first() or row.created_at
 
     def _log(self) -> RevisionQuerySet:
-        return Revision.objects.using(self._reads_from()).filter(workspace__path=self.path)
+        return Revision.objects.using(self._reads_from()).filter(workspace=self.workspace_pk)
 
     def _notes(self) -> RevisionQuerySet:
         return self._log().current_at(self.number).filter(body__isnull=False)

@@ -5,8 +5,9 @@ checked and kept in the history just as an agent's is. Importing this package re
 """
 
 from .agent_keys import AgentKeyAdmin
+from .calls import RecordedCallAdmin
 from .notes import NoteAdmin
 from .revisions import RevisionAdmin
 from .workspaces import WorkspaceAdmin
 
-__all__ = ["AgentKeyAdmin", "NoteAdmin", "RevisionAdmin", "WorkspaceAdmin"]
+__all__ = ["AgentKeyAdmin", "NoteAdmin", "RecordedCallAdmin", "RevisionAdmin", "WorkspaceAdmin"]

@@ -22,3 +22,12 @@ def to_add(site: str, model: str, **initial: int | str) -> str:
     """Return the address of the form for a new row with these values filled in."""
     address = reverse(f"admin:agent_memory_{model}_add", current_app=site)
     return f"{address}?{urlencode(initial)}"
+
+
+def to_past(site: str, page: str, workspace: str, key: str, **more: int) -> str:
+    """Return the address of a page about the past of a key: `timeline`, `compare` or `restore`.
+
+    The key is in the query: a forgotten one has no row, and a path could not hold every key.
+    """
+    address = reverse(f"admin:agent_memory_revision_{page}", current_app=site)
+    return f"{address}?{urlencode({'workspace': workspace, 'key': key, **more})}"

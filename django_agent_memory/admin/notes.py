@@ -143,14 +143,12 @@ class NoteAdmin(MemoryAdmin):
     def history_view(
         self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        """Go to the revisions of the key: they know every writer, Django's own log only people."""
+        """Go to the timeline of the key: it knows every writer, Django's own log only people."""
         note = self.get_object(request, object_id)
         if note is None:
             return super().history_view(request, object_id, extra_context)
         return HttpResponseRedirect(
-            links.to_list(
-                self.admin_site.name, "revision", workspace=note.workspace.path, key=note.key
-            )
+            links.to_past(self.admin_site.name, "timeline", note.workspace.path, note.key)
         )
 
     # Forgetting
@@ -177,7 +175,7 @@ class NoteAdmin(MemoryAdmin):
         """Return the ways to the history of the key and to forgetting it."""
         site, tools = self.admin_site.name, []
         if request.user.has_perm("agent_memory.view_revision"):
-            history = links.to_list(site, "revision", workspace=obj.workspace.path, key=obj.key)
+            history = links.to_past(site, "timeline", obj.workspace.path, obj.key)
             tools.append((_("History"), history))
         if self.has_forget_permission(request):
             tools.append((_("Forget…"), links.to_page(site, "note", "forget", obj.pk)))

@@ -6,16 +6,25 @@ from typing import Any
 
 from django.contrib import admin
 from django.contrib.admin.views.main import ChangeList
+from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
+from django.urls import URLPattern, path
+from django.utils.html import format_html
 from django.utils.translation import gettext_lazy as _
 
 from django_agent_memory.models import Note, Revision
 
 from . import links
 from .base import Crumb, MemoryAdmin
+from .comparing import ComparePage
 from .filters import ActorFilter, KeyFilter, WorkspaceFilter
+from .past import may_restore
+from .restoring import RestorePage
 from .shown import LIST_KEY, exact_text, key_text, no_index_line, quiet
+from .timeline import TimelinePage
+
+_PAGES = {"timeline": TimelinePage, "compare": ComparePage, "restore": RestorePage}
 
 
 class RevisionChangeList(ChangeList):
@@ -55,6 +64,7 @@ class RevisionAdmin(MemoryAdmin):
                     "shown_actor",
                     "exact_reason",
                     "created_at",
+                    "redacted",
                 )
             },
         ),
@@ -76,10 +86,37 @@ class RevisionAdmin(MemoryAdmin):
         """Nobody: nothing rewrites history."""
         return False
 
+    # The past of one key
+
+    def own_urls(self) -> list[URLPattern]:
+        """Return the pages about one key, which their queries name."""
+        return [
+            path(
+                f"{name}/",
+                self.admin_site.admin_view(self.past_view),
+                {"name": name},
+                name=f"agent_memory_revision_{name}",
+            )
+            for name in _PAGES
+        ]
+
+    def past_view(self, request: HttpRequest, name: str) -> HttpResponse:
+        """Show the timeline of a key, compare two of its revisions, or restore one."""
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        return _PAGES[name](self, request).respond()
+
+    # Columns
+
     @admin.display(description=_("key"), ordering="key")
     def shown_key(self, revision: Revision) -> str:
-        """The key with its blanks visible."""
-        return key_text(revision.key, most=LIST_KEY)
+        """The key with its blanks visible, leading to its timeline."""
+        address = links.to_past(
+            self.admin_site.name, "timeline", revision.workspace.path, revision.key
+        )
+        return format_html(
+            '<a href="{}">{}</a>', address, key_text(revision.key, most=LIST_KEY)
+        )
 
     @admin.display(description=_("key"))
     def whole_key(self, revision: Revision) -> str:
@@ -122,11 +159,15 @@ class RevisionAdmin(MemoryAdmin):
         return exact_text(revision.body)
 
     def object_tools(self, request: HttpRequest, obj: Any) -> list[Crumb]:
-        """Return the ways to everything written under the key, and to the note if there is one."""
-        site = self.admin_site.name
-        history = links.to_list(site, "revision", workspace=obj.workspace.path, key=obj.key)
-        tools = [(_("History of this key"), history)]
-        note = Note.objects.filter(workspace=obj.workspace, key=obj.key).only("pk").first()
+        """Return the ways to the timeline, to the note if there is one, and to restoring this."""
+        site, past = self.admin_site.name, (obj.workspace.path, obj.key)
+        tools = [(_("History of this key"), links.to_past(site, "timeline", *past))]
+        note = Note.objects.filter(workspace=obj.workspace, key=obj.key).only("revision").first()
         if note is not None and request.user.has_perm("agent_memory.view_note"):
             tools.append((_("The note"), links.to_page(site, "note", "change", note.pk)))
+        is_now = obj.body is None if note is None else obj.number == note.revision
+        allowed = may_restore(request, is_gone=note is None, to_nothing=obj.body is None)
+        if allowed and not is_now and not obj.redacted:
+            address = links.to_past(site, "restore", *past, revision=obj.number)
+            tools.append((_("Restore…"), address))
         return tools

@@ -21,6 +21,7 @@ from django_agent_memory.text.rendering import estimated_tokens, one_line
 from . import links
 from .base import Crumb, MemoryAdmin
 from .forms import WorkspaceForm
+from .rolling_back import RollbackPage, may_roll_back
 from .shown import key_text
 from .sizes import index_characters
 
@@ -75,9 +76,26 @@ class WorkspaceAdmin(MemoryAdmin):
         return ("path",) if obj is not None else ()
 
     def own_urls(self) -> list[URLPattern]:
-        """Return the page that shows what the agent sees."""
-        view = self.admin_site.admin_view(self.index_view)
-        return [path("<path:object_id>/index/", view, name="agent_memory_workspace_index")]
+        """Return the pages that show what the agent sees, and that roll back what one wrote."""
+        index = self.admin_site.admin_view(self.index_view)
+        rollback = self.admin_site.admin_view(self.rollback_view)
+        return [
+            path("<path:object_id>/index/", index, name="agent_memory_workspace_index"),
+            path("<path:object_id>/rollback/", rollback, name="agent_memory_workspace_rollback"),
+        ]
+
+    def rollback_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        """Ask whose writes, show what that restores, and once confirmed restore it."""
+        if not may_roll_back(request):
+            raise PermissionDenied
+        workspace: Workspace | None = self.get_object(request, object_id)
+        if workspace is None:
+            return self._unknown(request)
+        return RollbackPage(self, request, workspace).respond()
+
+    def _unknown(self, request: HttpRequest) -> HttpResponse:
+        self.message_user(request, _("This workspace does not exist."), messages.WARNING)
+        return HttpResponseRedirect(links.to_list(self.admin_site.name, "workspace"))
 
     def index_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
         """Show the index text exactly as it is put into an agent's context."""
@@ -85,8 +103,7 @@ class WorkspaceAdmin(MemoryAdmin):
             raise PermissionDenied
         workspace: Workspace | None = self.get_object(request, object_id)
         if workspace is None:
-            self.message_user(request, _("This workspace does not exist."), messages.WARNING)
-            return HttpResponseRedirect(links.to_list(self.admin_site.name, "workspace"))
+            return self._unknown(request)
         index = Memory(workspace).index()
         dangling = _entries_without_note(workspace)
         site = self.admin_site.name
@@ -112,11 +129,13 @@ class WorkspaceAdmin(MemoryAdmin):
         )
 
     def object_tools(self, request: HttpRequest, obj: Any) -> list[Crumb]:
-        """Return the ways to what the agents see and to the notes."""
+        """Return the ways to what the agents see, to the notes, and to undoing what one wrote."""
         site = self.admin_site.name
         tools = [(_("What the agent sees"), links.to_page(site, "workspace", "index", obj.pk))]
         if request.user.has_perm("agent_memory.view_note"):
             tools.append((_("Notes"), links.to_list(site, "note", workspace=obj.path)))
+        if may_roll_back(request):
+            tools.append((_("Roll back…"), links.to_page(site, "workspace", "rollback", obj.pk)))
         return tools
 
     @admin.display(description=_("title"), ordering="title")

@@ -9,7 +9,7 @@ import sys
 
 from .timing import HEADER
 
-CASES = ("write", "recall", "index", "apply", "http")
+CASES = ("write", "recall", "index", "past", "journal", "apply", "http")
 EXTRA = ("plans",)
 DATABASES = ("sqlite", "postgres", "mariadb")
 

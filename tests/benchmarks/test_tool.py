@@ -16,6 +16,10 @@ _CONTENDERS = [
     "Memory.recall", ".values().get()", "driver",
     "Memory.index_note", ".values_list().get(pk=)",
     "Memory.index_note", "driver, same lines", "driver, bare join",
+    "Memory.history", "ORM, .values()", "driver",
+    "Memory.as_of", "ORM, .values()", "driver",
+    "Memory.at().index_note", "driver, NOT EXISTS", "driver, GROUP BY",
+    "recorded", "plain", "replayed", ".values().get()",
     "Memory.apply", "Memory.apply", "bulk_create", "bulk_create",
 ]  # fmt: skip
 

@@ -107,9 +107,9 @@ def remember_by_driver(driver: Driver, path: str, key: str, summary: str, body: 
         driver.run(f"{insert} VALUES (%s, %s, %s)", workspace, key, summary)
     driver.run(
         'INSERT INTO agent_memory_revision (workspace_id, number, "key", operation, summary, body,'
-        " body_is_json, actor, reason, created_at)"
-        " VALUES (%s, %s, %s, 'remember', %s, %s, %s, '', '', %s)",
-        *(workspace, number, key, summary, body, False, now),
+        " body_is_json, redacted, actor, reason, created_at)"
+        " VALUES (%s, %s, %s, 'remember', %s, %s, %s, %s, '', '', %s)",
+        *(workspace, number, key, summary, body, False, False, now),
     )
     driver.run(
         "UPDATE agent_memory_workspace SET revision = %s, index_version = %s, updated_at = %s"
