@@ -30,4 +30,5 @@ def to_past(site: str, page: str, workspace: str, key: str, **more: int) -> str:
     The key is in the query: a forgotten one has no row, and a path could not hold every key.
     """
     address = reverse(f"admin:agent_memory_revision_{page}", current_app=site)
-    return f"{address}?{urlencode({'workspace': workspace, 'key': key, **more})}"
+    named: dict[str, str | int] = {"workspace": workspace, "key": key, **more}
+    return f"{address}?{urlencode(named)}"

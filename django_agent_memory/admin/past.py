@@ -1,4 +1,4 @@
-"""What the pages about the past of one key share: which key, what it says, who may bring it back."""
+"""What the pages about the past of a key share: which key, what it says, who may restore it."""
 
 from __future__ import annotations
 

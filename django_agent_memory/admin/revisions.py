@@ -114,9 +114,7 @@ class RevisionAdmin(MemoryAdmin):
         address = links.to_past(
             self.admin_site.name, "timeline", revision.workspace.path, revision.key
         )
-        return format_html(
-            '<a href="{}">{}</a>', address, key_text(revision.key, most=LIST_KEY)
-        )
+        return format_html('<a href="{}">{}</a>', address, key_text(revision.key, most=LIST_KEY))
 
     @admin.display(description=_("key"))
     def whole_key(self, revision: Revision) -> str:

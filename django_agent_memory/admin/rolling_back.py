@@ -10,6 +10,7 @@ from django import forms
 from django.contrib import messages
 from django.contrib.admin.models import CHANGE
 from django.contrib.admin.widgets import AdminTextInputWidget
+from django.db import router
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -70,9 +71,10 @@ class RollbackPage:
         self.admin = model_admin
         self.request = request
         self.workspace = workspace
-        site = model_admin.admin_site.name
-        self.back = links.to_page(site, "workspace", "change", workspace.pk)
-        self.site = site
+        self.site = model_admin.admin_site.name
+        self.back = links.to_page(self.site, "workspace", "change", workspace.pk)
+        if not model_admin.has_view_permission(request):
+            self.back = request.path
 
     def respond(self) -> HttpResponse:
         """Return the page, or go back to the workspace once it is done."""
@@ -95,7 +97,7 @@ class RollbackPage:
             self.workspace.path,
             actor=given["actor"],
             since=timezone.make_aware(since) if timezone.is_naive(since) else since,
-            using=Revision.objects.db,
+            using=router.db_for_write(Revision),
         )
 
     def _render(self, form: RollbackForm, **preview: Any) -> HttpResponse:

@@ -7,7 +7,7 @@ out is a piece of its own that says so.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from difflib import SequenceMatcher
 from itertools import zip_longest
 from typing import Literal, NamedTuple
@@ -187,7 +187,7 @@ def _first_words(text: str) -> list[str]:
 
 
 def _runs(
-    opcodes: list[Opcode], before: list[str], after: list[str]
+    opcodes: Iterable[Opcode], before: list[str], after: list[str]
 ) -> tuple[list[Piece], list[Piece]]:
     left: list[Piece] = []
     right: list[Piece] = []

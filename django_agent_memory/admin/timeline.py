@@ -9,7 +9,7 @@ from django.db.models.functions import Length
 from django.http import HttpResponse
 from django.utils.translation import gettext as _
 
-from django_agent_memory.models import Note, Revision
+from django_agent_memory.models import Note
 from django_agent_memory.models.revision import RevisionQuerySet
 
 from . import links
@@ -38,7 +38,8 @@ class TimelinePage(PastPage):
             rows=self._shown(rows, current),
             total=self.revisions().count(),
             is_forgotten=current is None,
-            history_from=self._pruned_before(rows, is_last=older is None),
+            history_from=str(self.workspace.history_from),
+            is_pruned_behind=older is None and self._is_complete(rows),
             note_url=self._note_url(current),
             compare_url=self.address("compare").partition("?")[0],
             older_url=older and self.address("timeline", before=older),
@@ -73,20 +74,20 @@ class TimelinePage(PastPage):
     def _shown(self, rows: list[Any], current: Any) -> list[dict[str, Any]]:
         """Return what the page says of each revision; A and B begin as the newest two."""
         numbers = [row.number for row in rows]
+        limit = self.workspace.history_from
+        first_incomplete = next((number for number in numbers if number < limit), None)
         return [
             {
                 "revision": row,
                 # Strings: a locale would put separators into numbers.
                 "number": str(row.number),
-                "operation": Revision.Operation(row.operation).label
-                if row.operation in Revision.Operation.values
-                else row.operation,
+                "operation": row.get_operation_display(),
                 "actor": key_text(row.actor) if row.actor else quiet(_("(not named)")),
                 "reason": row.reason[:_REASON] + "…" * (len(row.reason) > _REASON),
                 "is_current": current is not None and row.number == current.revision,
                 "is_a": row.number in numbers[1:2] or len(numbers) == 1,
                 "is_b": row.number in numbers[:1],
-                "is_before_pruning": row.number < self.workspace.history_from,
+                "is_first_before_pruning": row.number == first_incomplete,
                 "url": links.to_page(self.site, "revision", "change", row.pk),
                 "restore_url": self._restore_url(row, current),
             }
@@ -101,11 +102,10 @@ class TimelinePage(PastPage):
             return ""
         return self.address("restore", revision=row.number)
 
-    def _pruned_before(self, rows: list[Any], *, is_last: bool) -> str:
-        """Return from which revision on nothing is missing, if it lies on this page, else ""."""
+    def _is_complete(self, rows: list[Any]) -> bool:
+        """Whether retention took something from the workspace, but nothing between these rows."""
         limit = self.workspace.history_from
-        lowest = rows[-1].number if rows else 0
-        return str(limit) if limit and (is_last or lowest < limit) else ""
+        return 0 < limit <= (rows[-1].number if rows else 0)
 
     def _note_url(self, current: Any) -> str:
         if current is None or not self.request.user.has_perm("agent_memory.view_note"):

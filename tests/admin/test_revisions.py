@@ -95,11 +95,11 @@ def test_nothing_can_be_changed(history: Memory, admin: Client) -> None:
 
 def test_a_note_and_its_history_lead_to_each_other(history: Memory, admin: Client) -> None:
     page = admin.get(note_url(history, "K")).content.decode()
-    assert f'href="{LIST}?workspace=core&amp;key=K"' in page
+    assert f'href="{LIST}timeline/?workspace=core&amp;key=K"' in page
     revision = Revision.objects.get(key="K")
     page = admin.get(url("revision", "change", revision)).content.decode()
     assert f'href="{note_url(history, "K")}"' in page
-    assert f'href="{LIST}?workspace=core&amp;key=K"' in page
+    assert f'href="{LIST}timeline/?workspace=core&amp;key=K"' in page
     forgotten = Revision.objects.get(operation="forget")
     page = admin.get(url("revision", "change", forgotten)).content.decode()
     assert "The note</a>" not in page
