@@ -38,7 +38,7 @@ class Settings:
     @property
     def write_deadline(self) -> float:
         """Seconds a write keeps trying while the database is locked or deadlocks, before `Busy`."""
-        return self._read("WRITE_DEADLINE", 5.0)
+        return self._read("WRITE_DEADLINE", 10.0)
 
     @property
     def index_cache_alias(self) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 from typing import Any
 
 import pytest
@@ -356,7 +357,7 @@ def test_every_verb_has_an_async_twin_with_the_same_words() -> None:
     verbs = [
         name
         for name, member in vars(Memory).items()
-        if callable(member) and not name.startswith("_") and not name.startswith("a")
+        if inspect.isfunction(member) and not name.startswith("_") and not name.startswith("a")
     ]
     assert len(verbs) >= 11
     for verb in (*verbs, "apply"):
