@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from django_agent_memory.conf import conf
-from django_agent_memory.models import Note
+from django_agent_memory.models import Note, Workspace
 from django_agent_memory.text.nearness import MOST_SUGGESTIONS, nearest, undecorated
 
 _NEIGHBOURS = 500
@@ -15,7 +15,9 @@ def near_keys(path: str, key: str, *, using: str) -> tuple[str, ...]:
     Similar ones are looked for among the 500 keys before and the 500 after it in key order, which
     is all of them in most workspaces. Three statements.
     """
-    keys = Note.objects.using(using).filter(workspace__path=path).values_list("key", flat=True)
+    # A scalar subquery: through a join PostgreSQL sorts all keys of the workspace for the first 500.
+    workspace = Workspace.objects.using(using).filter(path=path).values("pk")[:1]
+    keys = Note.objects.using(using).filter(workspace=workspace).values_list("key", flat=True)
     forms = [form for form in undecorated(key) if len(form) <= conf.max_key_length]
     stored = set(keys.filter(key__in=forms))
     before = keys.filter(key__lt=key).order_by("-key")[:_NEIGHBOURS]

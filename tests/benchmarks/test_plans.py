@@ -33,3 +33,5 @@ def test_notes_and_entries_are_found_by_workspace_and_key() -> None:
     vendor = connection.vendor
     assert {n: p for n, p in on_notes.items() if re.search(_WHOLE_TABLE[vendor], p)} == {}
     assert {n: p for n, p in on_notes.items() if not re.search(_KEYED[vendor], p)} == {}
+    near = [plan for name, plan in on_notes.items() if name.startswith("near keys")]
+    assert [plan for plan in near if re.search("Sort|TEMP B-TREE", plan)] == []
