@@ -15,7 +15,7 @@ def near_keys(path: str, key: str, *, using: str) -> tuple[str, ...]:
     Similar ones are looked for among the 500 keys before and the 500 after it in key order, which
     is all of them in most workspaces. Three statements.
     """
-    # A scalar subquery: through a join PostgreSQL sorts all keys of the workspace for the first 500.
+    # Not a join: through one PostgreSQL sorts all keys of the workspace to return the first 500.
     workspace = Workspace.objects.using(using).filter(path=path).values("pk")[:1]
     keys = Note.objects.using(using).filter(workspace=workspace).values_list("key", flat=True)
     forms = [form for form in undecorated(key) if len(form) <= conf.max_key_length]
