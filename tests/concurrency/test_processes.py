@@ -28,7 +28,7 @@ class Host(NamedTuple):
 HOSTS = {
     "defaults": Host("", {}, False),
     "sqlite-immediate-outer": Host(
-        "sqlite", {"transaction_mode": "IMMEDIATE", "timeout": 30}, True
+        "sqlite", {"transaction_mode": "IMMEDIATE", "timeout": 120}, True
     ),
     "postgresql-outer": Host("postgresql", {}, True),
     "mariadb-read-committed-outer": Host("mysql", {"isolation_level": "read committed"}, True),
