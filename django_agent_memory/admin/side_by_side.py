@@ -21,13 +21,13 @@ _MOST_PAIRINGS = 200
 _LONGEST_WORD = 40
 _ALIKE = 0.5
 _WORD = re.compile(r"\w+|\s+|[^\w\s]")
-_ENDS = {"\r\n": "␍␊", "\r": "␍", "\n": "␊", "": ""}
+_ENDS = {"\r\n": "CRLF", "\r": "CR", "\n": "LF"}
 
 
 class Piece(NamedTuple):
-    """A run of a line: equal on both sides, changed, or left out (then its text is `…`)."""
+    """A run of a line: equal on both sides, changed, left out (`…`), or the name of its end."""
 
-    kind: Literal["same", "changed", "cut"]
+    kind: Literal["same", "changed", "cut", "end"]
     text: str
 
 
@@ -56,7 +56,7 @@ class Table(NamedTuple):
 def side_by_side(left: str | None, right: str | None) -> Table:
     """Return what differs between two texts, None being no text: at most 200 rows.
 
-    Line ends count: where only they differ, they are shown as control pictures.
+    Line ends count: where only they differ, they are named.
     """
     found = compared(_lines(left), _lines(right))
     rows = list(_rows(found))
@@ -135,7 +135,7 @@ def _split(line: str) -> tuple[str, str]:
 
 
 def _end(end: str) -> tuple[Piece, ...]:
-    return (Piece("changed", _ENDS[end]),) if end else ()
+    return (Piece("end", _ENDS[end]),) if end else ()
 
 
 def _marked(old: str, new: str) -> tuple[tuple[Piece, ...], tuple[Piece, ...]]:

@@ -227,7 +227,7 @@ def test_a_note_forgotten_and_stored_again_meanwhile_is_a_conflict(
 
 def test_a_busy_database_keeps_the_persons_text(memory: Memory, submit: Submit) -> None:
     memory.remember("k", "s", "b")
-    with mock.patch.object(Memory, "apply", side_effect=Busy("busy")):
+    with mock.patch.object(Memory, "remember", side_effect=Busy("busy")):
         response = submit(note_url(memory), body="a long text")
     assert response.status_code == 200
     assert "Your text is still here" in response.content.decode()

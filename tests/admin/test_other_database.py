@@ -69,10 +69,20 @@ assert Memory("core").recall("k").body == "c"
 issued = send(A + "agentkey/add/", workspace=workspace.pk, name="scribe", user=user.pk)
 assert issued.status_code == 200, issued.content
 assert AgentKey.objects.get().user_id == user.pk
-for page in ("note/", "workspace/", "revision/", "agentkey/", f"workspace/{workspace.pk}/index/"):
+K = "?workspace=core&key=k"
+PAGES = ["note/", "workspace/", "revision/", "agentkey/", "recordedcall/"]
+PAGES += [f"revision/timeline/{K}", f"revision/compare/{K}&a=1&b=2"]
+for page in (*PAGES, f"workspace/{workspace.pk}/index/"):
     assert browser.get(A + page).status_code == 200, page
 assert send(f"{A}note/{note.pk}/forget/", reason="why").status_code == 302
 assert Memory("core").revision() == 3
+assert send(f"{A}revision/restore/{K}&revision=1", reason="why").status_code == 302
+assert Memory("core").recall("k").body == "b"
+rollback = f"{A}workspace/{workspace.pk}/rollback/"
+asked = {"actor": "ada", "since": "2020-01-01T00:00"}
+preview = browser.post(rollback, asked)
+assert browser.post(rollback, fields_of(preview)).status_code == 302
+assert Memory("core").recall("k") is None
 assert not any("agent_memory" in t for t in connections["default"].introspection.table_names())
 print("done")
 """

@@ -7,8 +7,9 @@ from collections.abc import Callable
 import pytest
 from django.test import Client
 
+from django_agent_memory.admin import links
 from django_agent_memory.memory import Memory
-from django_agent_memory.models import AgentKey, Note, Revision
+from django_agent_memory.models import AgentKey, Note, RecordedCall, Revision
 
 from .browser import fields_of
 from .conftest import note_of, note_url, url, workspace_of
@@ -19,6 +20,8 @@ Member = Callable[..., Client]
 @pytest.fixture
 def pages(memory: Memory) -> dict[str, str]:
     memory.remember("k", "s", "the body")
+    memory.remember("k", "s", "the new body")
+    Memory("core", run="r").recall("k")
     key, _ = AgentKey.objects.issue(workspace="core", name="scribe")
     return {
         "notes": url("note", "changelist"),
@@ -31,7 +34,15 @@ def pages(memory: Memory) -> dict[str, str]:
         "add workspace": url("workspace", "add"),
         "agent sees": url("workspace", "index", workspace_of(memory)),
         "revisions": url("revision", "changelist"),
-        "revision": url("revision", "change", Revision.objects.get()),
+        "revision": url("revision", "change", Revision.objects.first()),
+        "timeline": links.to_past("admin", "timeline", "core", "k"),
+        "compare": links.to_past("admin", "compare", "core", "k", a=1, b=2),
+        "restore": links.to_past("admin", "restore", "core", "k", revision=1),
+        "roll back": url("workspace", "rollback", workspace_of(memory)),
+        "calls": url("recordedcall", "changelist"),
+        "call": url("recordedcall", "change", RecordedCall.objects.get()),
+        "add call": url("recordedcall", "add"),
+        "delete call": url("recordedcall", "delete", RecordedCall.objects.get()),
         "keys": url("agentkey", "changelist"),
         "key": url("agentkey", "change", key),
         "add key": url("agentkey", "add"),
@@ -49,8 +60,19 @@ ALLOWED = {
     ("change_workspace",): {"workspaces", "workspace", "agent sees"},
     ("add_workspace",): {"add workspace"},
     ("delete_workspace",): set(),
-    ("view_revision",): {"revisions", "revision"},
-    ("change_revision", "add_revision", "delete_revision"): {"revisions", "revision"},
+    ("view_revision",): {"revisions", "revision", "timeline", "compare"},
+    ("change_revision", "add_revision", "delete_revision"): {
+        *("revisions", "revision", "timeline", "compare"),
+    },
+    ("view_revision", "change_note"): {
+        *("revisions", "revision", "timeline", "compare", "restore", "notes", "note"),
+    },
+    ("add_note", "change_note"): {"add note", "notes", "note"},
+    ("add_note", "change_note", "delete_note"): {
+        *("add note", "notes", "note", "forget", "roll back"),
+    },
+    ("view_recordedcall",): {"calls", "call"},
+    ("change_recordedcall", "add_recordedcall", "delete_recordedcall"): {"calls", "call"},
     ("view_agentkey",): {"keys", "key"},
     ("change_agentkey",): {"keys", "key", "revoke"},
     ("add_agentkey",): {"add key"},

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from django_agent_memory.admin import links
 from django_agent_memory.memory import Memory
-from django_agent_memory.models import AgentKey, Note, Revision, Workspace
+from django_agent_memory.models import AgentKey, Note, RecordedCall, Revision, Workspace
 
 from .browser import fields_of
 from .conftest import note_url, url, workspace_of
@@ -63,7 +64,7 @@ def every_page(admin: Client, memory: Memory) -> dict[str, Any]:
     key = AgentKey.objects.get()
     pages = {
         name: admin.get(url(name, "changelist"))
-        for name in ("note", "workspace", "revision", "agentkey")
+        for name in ("note", "workspace", "revision", "agentkey", "recordedcall")
     }
     pages |= {
         f"add {name}": admin.get(url(name, "add")) for name in ("note", "workspace", "agentkey")
@@ -89,7 +90,9 @@ def every_page(admin: Client, memory: Memory) -> dict[str, Any]:
             url("agentkey", "add"),
             {"workspace": note.workspace_id, "name": note.key, "access": "read"},
         ),
+        "call": admin.get(url("recordedcall", "change", RecordedCall.objects.get())),
         "home": admin.get("/admin/"),
+        **pages_of_the_past(admin, memory, note.key),
     }
     now = fields_of(admin.get(url("note", "change", note)))
     pages["saved"] = admin.post(
@@ -104,12 +107,37 @@ def every_page(admin: Client, memory: Memory) -> dict[str, Any]:
     return pages
 
 
+def pages_of_the_past(admin: Client, memory: Memory, key: str) -> dict[str, Any]:
+    """Open the pages about what was, with a conflict and a roll-back carried out."""
+    at = {
+        "timeline": links.to_past("admin", "timeline", memory.path, key),
+        "compare": links.to_past("admin", "compare", memory.path, key, a=1, b=2),
+        "restore": links.to_past("admin", "restore", memory.path, key, revision=1),
+        "roll back": url("workspace", "rollback", workspace_of(memory)),
+    }
+    pages = {name: admin.get(address) for name, address in at.items()}
+    stale = {**fields_of(pages["restore"]), "reason": key, "expected_revision": "99"}
+    pages["restore conflict"] = admin.post(at["restore"], stale)
+    pages["restored"] = admin.post(
+        at["restore"], {**fields_of(pages["restore"]), "reason": key}, follow=True
+    )
+    memory.remember(key, key, [key], reason=key)
+    memory.remember(key + "2", key, key)
+    asked = {"actor": memory.actor, "since": "2020-01-01T00:00:00", "reason": key}
+    pages["preview"] = admin.post(at["roll back"], asked)
+    confirmed = {"confirmed": pages["preview"].context["confirmed"]}
+    pages["rolled back"] = admin.post(at["roll back"], {**asked, **confirmed}, follow=True)
+    memory.remember(key, key + "!", key)
+    return pages
+
+
 @pytest.mark.parametrize("attack", ATTACKS)
 def test_stored_text_is_inert_on_every_page(admin: Client, attack: str) -> None:
     memory = Memory("core", actor=attack)
     memory.configure(title=attack, description=attack)
     memory.remember(attack, attack, attack, reason=attack)
     AgentKey.objects.issue(workspace="core", name=attack)
+    Memory("core", actor=attack, run=attack).recall(attack)
     for name, page in every_page(admin, memory).items():
         assert page.status_code == 200, name
         assert dangers(page, ignore=("a href=http://testserver", "a href=https://")) == [], name
@@ -125,11 +153,19 @@ def test_damage_breaks_no_page(admin: Client) -> None:
     Note.objects.filter(key="lost").delete()
     Revision.objects.update(body="{")
     Note.objects.update(body="[1,", revision=99)
-    for name in ("note", "workspace", "revision", "agentkey"):
+    Memory("core", run="r").recall("k")
+    RecordedCall.objects.update(answer="{")
+    Revision.objects.filter(number=1).update(operation="?")
+    for name in ("note", "workspace", "revision", "agentkey", "recordedcall"):
         assert admin.get(url(name, "changelist")).status_code == 200
     assert admin.get(url("workspace", "index", workspace_of(memory))).status_code == 200
     for page in ("change", "forget"):
         assert admin.get(note_url(memory, "k", page)).status_code == 200
+    past = {"timeline": {}, "compare": {"a": 1, "b": 3}, "restore": {"revision": 1}}
+    for page, more in past.items():
+        address = links.to_past("admin", page, "core", "k", **more)
+        assert admin.get(address).status_code == 200, page
+    assert admin.get(url("recordedcall", "change", RecordedCall.objects.get())).status_code == 200
     assert Workspace.objects.count() == 1
 
 
