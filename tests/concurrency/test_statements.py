@@ -50,6 +50,11 @@ def test_one_write_is_at_most_eight_statements(
     assert executed[0].startswith("UPDATE")
 
 
+def test_the_first_write_of_a_workspace_takes_one_more() -> None:
+    first = statements(lambda: Memory(PATH).remember("fact", "A line", "A body"))
+    assert len(first) == MOST_STATEMENTS + 1
+
+
 @pytest.mark.parametrize("write", WRITES.values(), ids=WRITES.keys())
 def test_every_read_inside_is_a_locking_read(
     memory: Memory, write: Callable[[Memory], object]
