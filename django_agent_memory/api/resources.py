@@ -15,7 +15,7 @@ from rest_framework.request import Request
 from rest_framework.serializers import BaseSerializer
 from rest_framework.viewsets import ViewSetMixin
 
-from django_agent_memory.exceptions import Conflict, Refused
+from django_agent_memory.exceptions import Conflict, NotAllowed, Refused
 from django_agent_memory.memory import Memory
 from django_agent_memory.models import IndexEntry, Note, Revision, Workspace
 from django_agent_memory.results import Forgot
@@ -35,6 +35,7 @@ class Resource(ViewSetMixin, Endpoint):
     filters: ClassVar[type[Any]]
     line: ClassVar[type[BaseSerializer[Any]]]
     whole: ClassVar[type[BaseSerializer[Any]]]
+    receipt: ClassVar[type[BaseSerializer[Any]]]
     orderings: ClassVar[tuple[str, ...]]
     permission: ClassVar[str]
     list_tool: ClassVar[str | None] = None
@@ -87,6 +88,14 @@ class Resource(ViewSetMixin, Endpoint):
         self.access.require(self.permission, tool=self.whole_tool)
         return json_answer(self.whole(self._one(pk)).data)
 
+    def _written(self, row: Any, status: int = 200) -> HttpResponse:
+        """Return the row that was written, whole only to those who may also read it."""
+        try:
+            self.access.require(self.permission, tool=self.whole_tool)
+        except NotAllowed:
+            return json_answer(self.receipt(row).data, status=status)
+        return json_answer(self.whole(row).data, status=status)
+
     def _visible(self, rows: QuerySet[Any]) -> QuerySet[Any]:
         return self.access.visible(rows, self.workspace_lookup)
 
@@ -111,6 +120,7 @@ class WorkspaceViewSet(Resource):
 
     filters = filters.WorkspaceFilters
     line = whole = serializers.WorkspaceSerializer
+    receipt = serializers.WorkspaceReceiptSerializer
     orderings = ("path", "created_at", "updated_at", "revision")
     permission = "view_workspace"
     workspace_lookup = "pk"
@@ -134,14 +144,15 @@ class WorkspaceViewSet(Resource):
                 "There is a workspace with this path already; change it with PATCH.",
                 current_revision=existing.revision,
             )
-        return json_answer(self.whole(memory.configure(**fields)).data, status=201)
+        return self._written(memory.configure(**fields), 201)
 
     def partial_update(self, request: Request, pk: int) -> HttpResponse:
         """Change title, description or index budget."""
         self.access.require("change_workspace")
         workspace = self._one(pk)
         fields = read_fields(read_json(request._request), required=(), optional=self._fields)
-        return json_answer(self.whole(Memory(workspace).configure(**fields)).data)
+        _check_changes(fields, self._fields)
+        return self._written(Memory(workspace).configure(**fields))
 
 
 class NoteViewSet(Resource):
@@ -150,6 +161,7 @@ class NoteViewSet(Resource):
     filters = filters.NoteFilters
     line = serializers.NoteLineSerializer
     whole = serializers.NoteSerializer
+    receipt = serializers.NoteReceiptSerializer
     orderings = ("key", "created_at", "updated_at", "size", "revision")
     permission = "view_note"
     list_tool = "list_memories"
@@ -162,7 +174,7 @@ class NoteViewSet(Resource):
         "delete": "destroy",
     }
 
-    _written = ("summary", "expected_revision", "reason")
+    _fields = ("summary", "expected_revision", "reason")
 
     def rows(self) -> QuerySet[Note]:
         """Return the notes, each with its summary and the size of its body."""
@@ -185,7 +197,7 @@ class NoteViewSet(Resource):
         fields = read_fields(
             read_json(request._request),
             required=("key", "body"),
-            optional=("workspace", *self._written),
+            optional=("workspace", *self._fields),
         )
         memory = self.access.memory(fields.get("workspace"))
         done = self._save(request, memory, fields["key"], fields, expected=0)
@@ -195,9 +207,7 @@ class NoteViewSet(Resource):
         """Replace summary and body; without a summary the note leaves the index."""
         self.access.require("add_note", "change_note", tool="remember")
         note = self._one(pk)
-        fields = read_fields(
-            read_json(request._request), required=("body",), optional=self._written
-        )
+        fields = read_fields(read_json(request._request), required=("body",), optional=self._fields)
         return self._rewrite(request, note, fields)
 
     def partial_update(self, request: Request, pk: int) -> HttpResponse:
@@ -205,8 +215,9 @@ class NoteViewSet(Resource):
         self.access.require("add_note", "change_note", tool="remember")
         note = self._one(pk)
         fields = read_fields(
-            read_json(request._request), required=(), optional=("body", *self._written)
+            read_json(request._request), required=(), optional=("body", *self._fields)
         )
+        _check_changes(fields, ("summary", "body"))
         kept = {"summary": note.summary}
         if "body" not in fields:
             kept["body"] = note.value
@@ -216,7 +227,7 @@ class NoteViewSet(Resource):
         """Forget the note; 404 if it is not there (any more)."""
         self.access.require("delete_note", tool="forget")
         note = self._one(pk)
-        fields = read_fields(read_json(request._request), required=(), optional=self._written[1:])
+        fields = read_fields(read_json(request._request), required=(), optional=self._fields[1:])
         expected = expected_revision(request._request, fields)
         memory = self.access.memory(note.workspace.path)
         done = memory.forget(
@@ -251,7 +262,7 @@ class NoteViewSet(Resource):
         note = self.rows().filter(workspace__path=memory.path, key=key).first()
         if note is None:
             raise NotFound("The note was written, and removed by someone else since.")
-        return json_answer(self.whole(note).data, status=status)
+        return self._written(note, status)
 
 
 class IndexEntryViewSet(Resource):
@@ -285,3 +296,9 @@ class RevisionViewSet(Resource):
     def lines(self) -> QuerySet[Revision]:
         """Return the revisions without their bodies."""
         return self.rows().defer("body")
+
+
+def _check_changes(fields: dict[str, Any], changeable: tuple[str, ...]) -> None:
+    """Raise `Refused` if a PATCH sets none of what it could."""
+    if not any(name in fields for name in changeable):
+        raise Refused(f"There is nothing to change; send one or more of: {', '.join(changeable)}.")

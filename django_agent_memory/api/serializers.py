@@ -32,17 +32,22 @@ class Body(serializers.Field):  # type: ignore[type-arg]
         return value
 
 
-class WorkspaceSerializer(serializers.Serializer):  # type: ignore[type-arg]
-    """A workspace."""
+class WorkspaceReceiptSerializer(serializers.Serializer):  # type: ignore[type-arg]
+    """What a writer who may not read learns of a workspace."""
 
     id = serializers.IntegerField()
     path = serializers.CharField()
-    title = serializers.CharField()
-    description = serializers.CharField()
-    index_budget = serializers.IntegerField(allow_null=True)
     workspace_revision = serializers.IntegerField(source="revision")
     created_at = Moment()
     updated_at = Moment()
+
+
+class WorkspaceSerializer(WorkspaceReceiptSerializer):
+    """A workspace."""
+
+    title = serializers.CharField()
+    description = serializers.CharField()
+    index_budget = serializers.IntegerField(allow_null=True)
 
 
 class _RowSerializer(serializers.Serializer):  # type: ignore[type-arg]
@@ -52,14 +57,19 @@ class _RowSerializer(serializers.Serializer):  # type: ignore[type-arg]
     key = serializers.CharField()
 
 
-class NoteLineSerializer(_RowSerializer):
-    """A note in a list; `size` is the length of its body in code points."""
+class NoteReceiptSerializer(_RowSerializer):
+    """What a writer who may not read learns of a note; `size` is its body's, in code points."""
 
-    summary = serializers.CharField(allow_null=True)
     size = serializers.IntegerField()
     revision = serializers.IntegerField()
     created_at = Moment()
     updated_at = Moment()
+
+
+class NoteLineSerializer(NoteReceiptSerializer):
+    """A note in a list."""
+
+    summary = serializers.CharField(allow_null=True)
 
 
 class NoteSerializer(NoteLineSerializer):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 from urllib.parse import quote
 
@@ -168,6 +169,68 @@ def test_a_key_with_one_tool(allowed: str) -> None:
         for response in responses:
             assert (response.status_code == 403) == (tool != allowed), (tool, response.content)
     assert agent.get("index/").status_code == 200
+
+
+def writers_who_may_not_read() -> list[Any]:
+    """Return what sends a request as each of those who may write and not read."""
+    client = user_client("add_note", "change_note", "delete_note")
+
+    def as_user(address: str, data: Any, method: str = "post") -> Any:
+        body = json.dumps(data)
+        kind = {"content_type": "application/json"}
+        return client.generic(method.upper(), f"/memory/{address}", body, **kind)
+
+    return [as_user, *(Agent(tools=tools).send for tools in (["remember"], ["remember", "search"]))]
+
+
+@pytest.mark.parametrize("who", [0, 1, 2])
+def test_a_writer_who_may_not_read_is_shown_nothing(db: None, who: int) -> None:
+    note = NoteFactory(key="plan", summary="hidden", body="hidden")
+    send = writers_who_may_not_read()[who]
+    address = f"notes/{note.pk}/"
+    answers = [
+        send(address, {"summary": "new"}, "patch"),
+        send(address, {"summary": "hidden"}, "patch"),
+        send(address, {"body": "hidden"}, "patch"),
+        send(address, {"reason": "why"}, "patch"),
+        send(address, {"body": "x", "expected_revision": 99}, "patch"),
+        send("notes/", {"workspace": "core", "key": "plan", "body": "x"}),
+        send("restore/core/", {"key": "plan", "revision": 1}),
+        send("restore/core/", {"key": "plan", "revision": 1, "expected_revision": 99}),
+        send(address, {"body": "x", "summary": 7}, "put"),
+    ]
+    assert [answer.status_code for answer in answers] == [
+        200, 200, 200, 400, 409, 409, 200, 409, 400
+    ]  # fmt: skip
+    assert all(b"hidden" not in answer.content for answer in answers)
+    kept = Memory("core").recall("plan")
+    assert kept is not None
+    assert (kept.summary, kept.body) == ("hidden", "hidden")
+    put = send(address, {"body": "open", "summary": "open"}, "put")
+    made = send("notes/", {"workspace": "core", "key": "new", "body": "open"})
+    assert (put.status_code, made.status_code) == (200, 201)
+    note.refresh_from_db()
+    assert put.json() == {
+        "id": note.pk, "workspace": "core", "workspace_revision": note.revision, "key": "plan",
+        "size": 4, "revision": note.revision, "created_at": note.created_at.isoformat(),
+        "updated_at": note.updated_at.isoformat(),
+    }  # fmt: skip
+    assert set(made.json()) == set(put.json())
+
+
+def test_a_user_who_may_not_view_workspaces_is_shown_none(foreign: Note) -> None:
+    client = user_client("add_workspace", "change_workspace")
+    kind = {"content_type": "application/json"}
+    Memory("tenant-b").configure(title="hidden", description="hidden")
+    address = f"/memory/workspaces/{foreign.workspace_id}/"
+    changed = client.patch(address, {"index_budget": 900}, **kind)
+    made = client.post("/memory/workspaces/", {"path": "new"}, **kind)
+    taken = client.post("/memory/workspaces/", {"path": "tenant-b"}, **kind)
+    assert [changed.status_code, made.status_code, taken.status_code] == [200, 201, 409]
+    assert (changed.json()["id"], changed.json()["path"]) == (foreign.workspace_id, "tenant-b")
+    for answer in (changed, made, taken):
+        assert b"hidden" not in answer.content
+        assert not {"description", "index_budget"} & set(answer.json())
 
 
 @pytest.mark.parametrize("tools", [[], {}, "recall", "list_memories, recall", {"recall": True}, 7])

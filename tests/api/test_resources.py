@@ -277,8 +277,21 @@ def test_a_note_is_replaced_and_patched(agent: Agent) -> None:
     put = agent.send(f"notes/{pk}", {"body": None}, "put").json()
     assert (put["summary"], put["body"], put["workspace_revision"]) == (None, None, 4)
     assert not IndexEntry.objects.exists()
-    kept = agent.send(f"notes/{pk}/", {}, "patch").json()
+    kept = agent.send(f"notes/{pk}/", {"summary": None}, "patch").json()
     assert kept["revision"] == 4
+
+
+@pytest.mark.parametrize("fields", [{}, {"reason": "why"}, {"expected_revision": 1}])
+def test_a_patch_of_nothing(agent: Agent, admin: Client, fields: dict[str, Any]) -> None:
+    agent.remember("k", "hidden summary", "hidden body")
+    pk = Note.objects.get().pk
+    before = stored()
+    for caller in (agent, Agent(tools=["remember"], workspace=Workspace.objects.get())):
+        refused = caller.send(f"notes/{pk}/", fields, "patch")
+        assert "nothing to change" in assert_problem(refused, 400, "refused")["detail"]
+    address = f"/memory/workspaces/{Workspace.objects.get().pk}/"
+    assert_problem(admin.patch(address, {}, content_type="application/json"), 400, "refused")
+    assert stored() == before
 
 
 def test_writes_by_number_know_what_they_saw(agent: Agent) -> None:
