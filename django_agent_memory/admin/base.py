@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from typing import Any
 
 import django
-from django.contrib import admin
+from django.contrib import admin, messages
 from django.contrib.admin.models import LogEntry
 from django.db import models, router, transaction
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern
 from django.utils.decorators import method_decorator
+from django.utils.translation import gettext_lazy as _
 from django.views.decorators.csrf import csrf_protect
 
 from django_agent_memory.writing import MAX_ACTOR_LENGTH
@@ -33,6 +34,7 @@ class MemoryAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     show_full_result_count = False
     # A count beside every choice of every filter would read all rows several times.
     show_facets = admin.ShowFacets.NEVER
+    untouched: Any = _("Nothing was changed: exactly this is stored already.")
 
     class Media:
         css = {"all": ["agent_memory/admin.css"]}
@@ -85,6 +87,24 @@ class MemoryAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     def log_change(self, request: HttpRequest, obj: models.Model, message: Any) -> Any:
         """Log a change, but not that nothing was changed."""
         return super().log_change(request, obj, message) if message else None
+
+    def construct_change_message(
+        self, request: HttpRequest, form: Any, *args: Any, **kwargs: Any
+    ) -> Any:
+        """Return what was changed; nothing, where nothing was written."""
+        if isinstance(form, WrittenForm) and not form.wrote:
+            form.written.is_untouched = True
+            return []
+        return super().construct_change_message(request, form, *args, **kwargs)
+
+    def response_change(self, request: HttpRequest, obj: Any) -> HttpResponse:
+        """Answer as Django does, and say so where nothing was written."""
+        if not getattr(obj, "is_untouched", False):
+            return super().response_change(request, obj)
+        self.message_user(request, self.untouched, messages.INFO)
+        if "_continue" in request.POST:
+            return HttpResponseRedirect(request.get_full_path())
+        return self.response_post_save_change(request, obj)
 
     def object_tools(self, request: HttpRequest, obj: Any) -> list[Crumb]:
         """Return the names and addresses of the buttons over the page of one row."""

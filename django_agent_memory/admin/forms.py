@@ -33,10 +33,24 @@ BUSY = _(
 
 
 class WrittenForm(forms.ModelForm):  # type: ignore[type-arg]
-    """A form whose `write` runs once everything else is valid; `written` is the row it wrote."""
+    """A form whose `write` runs once everything else is valid; `written` is the row it wrote.
+
+    No field of it is trimmed: what a person types is stored or refused, and never repaired.
+    """
 
     actor: ClassVar[str] = ""
     written: Any = None
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for field in self.fields.values():
+            if isinstance(field, forms.CharField):
+                field.strip = False
+
+    @property
+    def wrote(self) -> bool:
+        """Whether anything was written; not, where the form says what is stored already."""
+        return True
 
     def full_clean(self) -> None:
         """Validate, and write if there is nothing to object to."""
@@ -83,6 +97,14 @@ class ExactTextField(forms.CharField):
         return newlines.plain(initial or "") != newlines.plain(data or "")
 
 
+class ExactLineField(forms.CharField):
+    """One line, nothing stripped. Browsers drop the line ends of a line: that is no change."""
+
+    def has_changed(self, initial: Any, data: Any) -> bool:
+        """Whether anything but line ends differs."""
+        return newlines.dropped(initial or "") != newlines.dropped(data or "")
+
+
 class FixedValue(forms.Widget):
     """Shows a value that cannot be changed, and sends it along."""
 
@@ -110,11 +132,17 @@ class WorkspaceForm(WrittenForm):
     class Meta:
         model = Workspace
         fields = ("path", "title", "description", "index_budget")
+        field_classes: ClassVar = {"title": ExactLineField}
 
     def clean_path(self) -> str:
         """Return the path itself, or refuse it with the rule it breaks."""
         with refusals_as_errors():
             return gate.check_path(self.cleaned_data["path"])
+
+    def clean_title(self) -> str:
+        """Return the title exactly, with its line ends where nothing else of it was changed."""
+        title: str = self.cleaned_data["title"]
+        return title if "title" in self.changed_data else self.initial.get("title", "")
 
     def clean_description(self) -> str:
         """Return the text with the line ends it had."""
@@ -122,13 +150,26 @@ class WorkspaceForm(WrittenForm):
             self.cleaned_data["description"], self.initial.get("description", "")
         )
 
-    def write(self) -> Workspace:
-        """Set what was changed, through the channel."""
+    @property
+    def wrote(self) -> bool:
+        """Whether anything was changed."""
+        return self.instance._state.adding or bool(self._values())
+
+    def _values(self) -> dict[str, Any]:
+        """Return what is to be set: all of a new workspace, of an old one what was changed."""
         names = ["title", "description", "index_budget"]
-        if not self.instance._state.adding:
-            names = [name for name in names if name in self.changed_data]
-        memory = Memory(self.instance.path)
-        return memory.configure(**{name: self.cleaned_data[name] for name in names})
+        given = {name: self.cleaned_data[name] for name in names}
+        if self.instance._state.adding:
+            return given
+        return {name: value for name, value in given.items() if name in self.changed_data}
+
+    def write(self) -> Workspace:
+        """Set what was changed, through the channel; where nothing was, touch nothing."""
+        workspace: Workspace = self.instance
+        if not self.wrote:
+            return workspace
+        values: Any = self._values()
+        return Memory(workspace.path).configure(**values)
 
 
 class AgentKeyForm(WrittenForm):
@@ -149,6 +190,13 @@ class AgentKeyForm(WrittenForm):
 
     def _post_clean(self) -> None:
         """Skip the model's own validation: it would look for the user in the key's database."""
+
+    def clean_name(self) -> str:
+        """Return the name exactly: it is the actor of every revision that the key writes."""
+        name: str = self.cleaned_data["name"]
+        if not name.strip():
+            raise ValidationError(_("A name of blanks alone names nobody."))
+        return name
 
     def clean_expires_at(self) -> Any:
         """Return the time, which must be to come."""

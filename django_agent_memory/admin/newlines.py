@@ -14,6 +14,11 @@ def plain(text: str) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
+def dropped(text: str) -> str:
+    """Return `text` without its line ends, as an input of one line sends it."""
+    return text.replace("\r", "").replace("\n", "")
+
+
 def lines(text: str) -> list[tuple[str, str]]:
     """Return the lines of `text`, each with the line end it has ("" after the last)."""
     found = [(match[1], match[2]) for match in _LINE.finditer(text)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.contrib import admin, messages
+from django.contrib import admin
 from django.contrib.admin.views.main import ChangeList
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
@@ -44,6 +44,7 @@ class NoteAdmin(MemoryAdmin):
     """What the agents remember. Saving and forgetting go through the channel, into the history."""
 
     form = NoteForm
+    untouched = _("Nothing was changed: the note says exactly this already.")
     actions = ("forget_selected",)
     autocomplete_fields = ("workspace",)
     list_display = (
@@ -119,26 +120,6 @@ class NoteAdmin(MemoryAdmin):
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
         """Return what the form shows and does not take."""
         return ("created_at", "updated_at", "shown_revision") if obj is not None else ()
-
-    def construct_change_message(
-        self, request: HttpRequest, form: Any, *args: Any, **kwargs: Any
-    ) -> Any:
-        """Return what was changed; nothing, where nothing was written."""
-        if not form.wrote:
-            form.written.is_untouched = True
-            return []
-        return super().construct_change_message(request, form, *args, **kwargs)
-
-    def response_change(self, request: HttpRequest, obj: Any) -> HttpResponse:
-        """Answer as Django does, and say so where nothing was written."""
-        if not getattr(obj, "is_untouched", False):
-            return super().response_change(request, obj)
-        self.message_user(
-            request, _("Nothing was changed: the note says exactly this already."), messages.INFO
-        )
-        if "_continue" in request.POST:
-            return HttpResponseRedirect(request.get_full_path())
-        return self.response_post_save_change(request, obj)
 
     def history_view(
         self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None

@@ -34,6 +34,7 @@ class RestoreForm(forms.Form):
     reason = forms.CharField(
         label=gettext_lazy("Reason"),
         required=False,
+        strip=False,
         max_length=MAX_REASON_LENGTH,
         widget=AdminTextInputWidget,
         help_text=gettext_lazy("Optional. Kept in the history, beside your name."),

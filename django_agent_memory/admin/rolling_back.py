@@ -52,6 +52,7 @@ class RollbackForm(forms.Form):
     reason = forms.CharField(
         label=gettext_lazy("Reason"),
         required=False,
+        strip=False,
         max_length=MAX_REASON_LENGTH,
         widget=AdminTextInputWidget,
         help_text=gettext_lazy("Optional. Kept in the history of every note, beside your name."),

@@ -75,6 +75,7 @@ def test_what_a_key_may_do(issue: Any, operator: User) -> None:
     ("field", "values"),
     [
         ("name", {"name": ""}),
+        ("name", {"name": " \t"}),
         ("name", {"name": "x" * 201}),
         ("tools", {"tools": ["destroy"]}),
         ("tools", {"tools": ["recall", "forget"], "access": "read"}),
@@ -87,6 +88,11 @@ def test_bad_input_issues_nothing(issue: Any, field: str, values: dict[str, Any]
     response = issue(**values)
     assert list(response.context["adminform"].form.errors) == [field]
     assert not AgentKey.objects.exists()
+
+
+def test_a_name_is_kept_as_typed(issue: Any) -> None:
+    issue(name=" scribe ")
+    assert AgentKey.objects.get().name == " scribe "
 
 
 def test_a_key_cannot_be_changed_or_deleted(memory: Memory, admin: Client) -> None:

@@ -250,6 +250,14 @@ def test_a_new_note(memory: Memory, submit: Submit) -> None:
     assert LogEntry.objects.count() == 1
 
 
+def test_a_reason_is_kept_as_typed(memory: Memory, submit: Submit) -> None:
+    memory.remember("k", "s", "b")
+    submit(note_url(memory), body="c", reason="  because ")
+    assert Revision.objects.latest("number").reason == "  because "
+    submit(note_url(memory, page="forget"), reason=" gone ")
+    assert Revision.objects.latest("number").reason == " gone "
+
+
 def test_a_new_json_note_without_a_line(memory: Memory, submit: Submit) -> None:
     memory.configure(title="Core")
     submit(

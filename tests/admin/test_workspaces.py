@@ -7,6 +7,7 @@ import re
 from typing import Any
 
 import pytest
+from django.contrib.admin.models import LogEntry
 from django.db import connection
 from django.test import Client, override_settings
 from django.test.utils import CaptureQueriesContext
@@ -145,6 +146,40 @@ def test_bad_paths(memory: Memory, submit: Submit, path: str) -> None:
     response = submit(url("workspace", "add"), path=path, title="mine")
     assert "path" in response.context["adminform"].form.errors
     assert Workspace.objects.get().title == "theirs"
+
+
+@pytest.mark.parametrize("path", [" sp", "sp ", "\tsp", "sp\u3000", "sp\n"])
+def test_a_bad_path_is_refused_and_not_repaired(db: None, submit: Submit, path: str) -> None:
+    response = submit(url("workspace", "add"), path=path)
+    (error,) = response.context["adminform"].form.errors["path"]
+    assert error.startswith("A workspace path is segments of A-Z a-z 0-9")
+    assert not Workspace.objects.exists()
+
+
+@pytest.mark.parametrize("title", ["  t ", " ", "a\r\nb", "\ta", "\u3000"])
+def test_saving_a_workspace_untouched_says_that_nothing_was_changed(
+    memory: Memory, admin: Client, submit: Submit, title: str
+) -> None:
+    memory.configure(title=title, description=" d\r\n")
+    before = list(Workspace.objects.values())
+    address = url("workspace", "change", workspace_of(memory))
+    with CaptureQueriesContext(connection) as queries:
+        submit(address)
+    assert 'UPDATE "agent_memory' not in " ".join(row["sql"] for row in queries)
+    messages = [str(message) for message in admin.get(LIST).context["messages"]]
+    assert messages == ["Nothing was changed: exactly this is stored already."]
+    assert list(Workspace.objects.values()) == before
+    assert not LogEntry.objects.exists()
+    submit(address, index_budget="9")
+    assert LogEntry.objects.get().get_change_message() == "Changed Index budget."
+    assert (workspace_of(memory).title, workspace_of(memory).index_budget) == (title, 9)
+
+
+def test_a_title_is_stored_as_typed(memory: Memory, submit: Submit) -> None:
+    submit(url("workspace", "add"), path="core", title="  t ")
+    assert workspace_of(memory).title == "  t "
+    submit(url("workspace", "change", workspace_of(memory)), title="t ")
+    assert workspace_of(memory).title == "t "
 
 
 @pytest.mark.parametrize(
