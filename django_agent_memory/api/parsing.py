@@ -13,6 +13,7 @@ from urllib.parse import parse_qsl
 
 from django.core.handlers.wsgi import WSGIRequest
 from django.http import HttpRequest
+from django.http.request import UnreadablePostError
 from rest_framework.exceptions import APIException, UnsupportedMediaType
 from rest_framework.parsers import BaseParser
 
@@ -48,10 +49,12 @@ def read_json(request: HttpRequest) -> Any:
 
     Raises `TooLarge` over `conf.max_request_bytes` (before reading, if the length is declared),
     `UnsupportedMediaType` for anything but plain UTF-8 JSON by its headers, `Refused` for what is
-    not UTF-8 or not JSON. A UTF-8 byte order mark is skipped.
+    not UTF-8 or not JSON, `UnreadablePostError` for less than was declared. A UTF-8 byte order mark is skipped.
     """
     _check_size(request, _declared_length(request))
     raw = _read(request)
+    if len(raw) < _declared_length(request):
+        raise UnreadablePostError("shorter than declared")
     if not raw:
         return {}
     check_media_type(request)
@@ -166,8 +169,16 @@ def _read(request: HttpRequest) -> bytes:
         # Django reads a body without a length as empty; some servers say where it ends.
         if not request.META.get("wsgi.input_terminated"):
             raise LengthRequired("Send the body with a Content-Length.")
-        return bytes(request.META["wsgi.input"].read(size))
+        return _from_server(request.META["wsgi.input"], size)
     return bytes(request.read(size))
+
+
+def _from_server(stream: Any, size: int) -> bytes:
+    try:
+        return bytes(stream.read(size))
+    except Exception as error:
+        # Each server has exceptions of its own for a body that is broken or cut.
+        raise UnreadablePostError(*error.args) from error
 
 
 def _check_size(request: HttpRequest, size: int) -> None:
