@@ -8,7 +8,9 @@ from typing import Any
 import django
 from django.contrib import admin, messages
 from django.contrib.admin.models import LogEntry
+from django.contrib.admin.views.main import ChangeList, ChangeListSearchForm
 from django.db import models, router, transaction
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern
@@ -16,11 +18,27 @@ from django.utils.decorators import method_decorator
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.csrf import csrf_protect
 
+from django_agent_memory.text.gate import is_storable
 from django_agent_memory.writing import MAX_ACTOR_LENGTH
 
 from .forms import WrittenForm
 
 Crumb = tuple[Any, str]
+
+
+class _SearchForm(ChangeListSearchForm):
+    """Takes any term. Django refuses a NUL, and then lists every row below its refusal."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for field in self.fields.values():
+            field.validators = []
+
+
+class MemoryChangeList(ChangeList):
+    """A list that is searched for exactly what was asked."""
+
+    search_form_class = _SearchForm
 
 
 class MemoryAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
@@ -46,6 +64,18 @@ class MemoryAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
         for url in urls:
             transaction.non_atomic_requests(alias)(url.callback)
         return urls
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
+        """Return the list that takes any term."""
+        return MemoryChangeList
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
+    ) -> tuple[QuerySet[Any], bool]:
+        """Search as Django does; what no database can hold is in no row."""
+        if not is_storable(search_term):
+            return queryset.none(), False
+        return super().get_search_results(request, queryset, search_term)
 
     def own_urls(self) -> list[URLPattern]:
         """Return the pages that this model has beyond Django's."""

@@ -14,12 +14,12 @@ from django_agent_memory.models import RecordedCall
 from django_agent_memory.text.gate import is_storable
 
 from . import links
-from .base import Crumb, MemoryAdmin
+from .base import Crumb, MemoryAdmin, MemoryChangeList
 from .filters import KeyFilter, WorkspaceFilter
 from .shown import LIST_KEY, exact_text, key_text, quiet
 
 
-class CallChangeList(ChangeList):
+class CallChangeList(MemoryChangeList):
     """The list of calls, which reads no answers."""
 
     def get_queryset(self, *args: Any, **kwargs: Any) -> QuerySet[RecordedCall]:

@@ -184,19 +184,18 @@ class NoteForm(WrittenForm):
     def _index_line(self, cleaned: dict[str, Any]) -> str | None:
         """Return the summary to store, None for no index line.
 
-        A summary typed for a note without a line asks for one; the cleared tick of a note with a
-        line removes it, unless its summary was changed too: then nobody can say what is meant.
+        The cleared tick removes the line, unless the summary was changed too: then nobody can say
+        what is meant.
         """
         summary: str = cleaned.get("summary", "")
         if cleaned.get("in_index") or not summary:
             return summary if cleaned.get("in_index") else None
         if "summary" not in self.changed_data:
             return None
-        if self["in_index"].initial:
-            self.add_error(
-                "in_index",
-                _("You wrote a summary and asked for no index line: clear it, or tick this."),
-            )
+        self.add_error(
+            "in_index",
+            _("You wrote a summary and asked for no index line: clear it, or tick this."),
+        )
         return summary
 
     def _value(self) -> Any:

@@ -18,14 +18,14 @@ from django_agent_memory.search.scan import matching
 from django_agent_memory.text import rendering
 
 from . import links
-from .base import Crumb, MemoryAdmin
+from .base import Crumb, MemoryAdmin, MemoryChangeList
 from .filters import AgeFilter, KeyFilter, SummaryFilter, WorkspaceFilter
 from .forget_page import ForgetPage
 from .note_form import NoteForm
 from .shown import LIST_KEY, exact_text, key_text, no_index_line
 
 
-class NoteChangeList(ChangeList):
+class NoteChangeList(MemoryChangeList):
     """The list of notes, which reads neither bodies nor haystacks."""
 
     def get_queryset(self, *args: Any, **kwargs: Any) -> QuerySet[Note]:

@@ -16,7 +16,7 @@ from django.utils.translation import gettext_lazy as _
 from django_agent_memory.models import Note, Revision
 
 from . import links
-from .base import Crumb, MemoryAdmin
+from .base import Crumb, MemoryAdmin, MemoryChangeList
 from .comparing import ComparePage
 from .filters import ActorFilter, KeyFilter, WorkspaceFilter
 from .past import may_restore
@@ -27,7 +27,7 @@ from .timeline import TimelinePage
 _PAGES = {"timeline": TimelinePage, "compare": ComparePage, "restore": RestorePage}
 
 
-class RevisionChangeList(ChangeList):
+class RevisionChangeList(MemoryChangeList):
     """The list of revisions, which reads no bodies and no summaries."""
 
     def get_queryset(self, *args: Any, **kwargs: Any) -> QuerySet[Revision]:

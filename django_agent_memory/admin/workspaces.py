@@ -19,7 +19,7 @@ from django_agent_memory.models import IndexEntry, Note, Workspace
 from django_agent_memory.text.rendering import estimated_tokens, one_line
 
 from . import links
-from .base import Crumb, MemoryAdmin
+from .base import Crumb, MemoryAdmin, MemoryChangeList
 from .forms import WorkspaceForm
 from .rolling_back import RollbackPage, may_roll_back
 from .shown import key_text
@@ -28,7 +28,7 @@ from .sizes import index_characters
 _SAMPLE = 20
 
 
-class WorkspaceChangeList(ChangeList):
+class WorkspaceChangeList(MemoryChangeList):
     """The list of workspaces, each row with the size of its index."""
 
     def get_results(self, request: HttpRequest) -> None:

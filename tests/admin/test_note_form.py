@@ -132,13 +132,13 @@ def test_what_is_too_long_is_an_error_of_its_field(
     assert memory.revision() == 1
 
 
-def test_a_note_without_a_line_gets_one_only_when_it_is_typed(
+def test_a_note_without_a_line_gets_one_only_when_it_is_ticked(
     memory: Memory, submit: Submit
 ) -> None:
     memory.remember("k", None, "b")
     submit(note_url(memory), body="c")
     assert memory.recall("k").summary is None
-    submit(note_url(memory), summary="typed")
+    submit(note_url(memory), summary="typed", in_index="on")
     assert memory.recall("k").summary == "typed"
 
 
@@ -146,18 +146,29 @@ def test_the_tick_tells_no_line_from_a_blank_one(memory: Memory, submit: Submit)
     memory.remember("k", None, "b")
     submit(note_url(memory), in_index="on")
     assert memory.recall("k").summary == ""
-    submit(note_url(memory), summary="s")
+    submit(note_url(memory), summary="s", in_index="on")
     submit(note_url(memory), in_index=None)
     assert memory.recall("k").summary is None
 
 
+@pytest.mark.parametrize("stored", ["s", "", None])
 def test_a_changed_summary_and_no_line_contradict_each_other(
-    memory: Memory, submit: Submit
+    memory: Memory, submit: Submit, stored: str | None
 ) -> None:
-    memory.remember("k", "s", "b")
-    response = submit(note_url(memory), summary="other", in_index=None)
-    assert "in_index" in response.context["adminform"].form.errors
+    memory.remember("k", stored, "b")
+    contradiction = {"summary": "other", "in_index": None}
+    forms = [
+        submit(note_url(memory), **contradiction),
+        submit(note_url(memory), body="c", **contradiction),
+        submit(note_url(memory), _overwrite="1", **contradiction),
+        submit(url("note", "add"), workspace=workspace_of(memory).pk, key="new", **contradiction),
+    ]
+    for response in forms:
+        assert response.context["adminform"].form.errors == {
+            "in_index": ["You wrote a summary and asked for no index line: clear it, or tick this."]
+        }
     assert memory.revision() == 1
+    assert IndexEntry.objects.count() == (stored is not None)
 
 
 def test_who_comes_second_sees_what_differs_and_overwrites_nothing(

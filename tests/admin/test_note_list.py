@@ -14,7 +14,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from django_agent_memory.memory import Memory
-from django_agent_memory.models import IndexEntry, Note
+from django_agent_memory.models import AgentKey, IndexEntry, Note
 from django_agent_memory.writing import Save
 
 from .conftest import note_of, note_url, url
@@ -87,6 +87,27 @@ def test_filters(memory: Memory, admin: Client) -> None:
     assert keys(admin, workspace="core", summary="filled") == ["filled"]
     assert keys(admin, key="none") == ["none"]
     assert keys(admin, summary="nonsense", workspace="core") == ["blank", "filled", "none"]
+
+
+@pytest.mark.parametrize("term", ["\x00", "k\x00", "\x00k"])
+@pytest.mark.parametrize("model", ["note", "workspace", "agentkey", "recordedcall", "revision"])
+def test_a_search_for_what_no_database_takes_finds_nothing(
+    memory: Memory, admin: Client, model: str, term: str
+) -> None:
+    Memory("core", run="k").remember("k", "s", "b")
+    AgentKey.objects.issue(workspace="core", name="k")
+    page = admin.get(url(model, "changelist"), {"q": term})
+    assert [str(message) for message in page.context["messages"]] == []
+    assert list(page.context["cl"].result_list) == []
+    assert len(admin.get(url(model, "changelist")).context["cl"].result_list) == 1
+
+
+def test_choices_offered_for_what_no_database_takes_are_none(memory: Memory, admin: Client) -> None:
+    memory.remember("k", "s", "b")
+    field = {"app_label": "agent_memory", "model_name": "note", "field_name": "workspace"}
+    for term, found in (("co", ["core"]), ("\x00", [])):
+        page = admin.get("/admin/autocomplete/", {**field, "term": term})
+        assert [choice["text"] for choice in page.json()["results"]] == found
 
 
 @pytest.mark.parametrize("parameter", ["workspace", "key"])
