@@ -29,6 +29,7 @@ from .forms import BUSY
 from .shown import key_text
 
 _SAMPLE = 20
+_MOST_SAVINGS = 5
 
 
 class ForgetForm(forms.Form):
@@ -102,8 +103,9 @@ class ForgetPage:
             total=len(chosen),
             sample=[(row.path, key_text(row.key)) for row in chosen[:_SAMPLE]],
             more=max(0, len(chosen) - _SAMPLE),
-            characters=saved,
-            tokens=estimated_tokens(saved),
+            saved=_shown_savings(saved),
+            more_saved=max(0, len(saved) - _MOST_SAVINGS),
+            several=len({row.workspace_id for row in chosen}) > 1,
             selected=[] if note else selected[:1] if across else selected,
             across=across,
             checkbox=ACTION_CHECKBOX_NAME,
@@ -162,6 +164,14 @@ class ForgetPage:
 
     def _say(self, message: object, level: int) -> None:
         self.admin.message_user(self.request, message, level)
+
+
+def _shown_savings(saved: dict[str, int]) -> list[dict[str, Any]]:
+    """Return what the page says of each of the first few workspaces."""
+    return [
+        {"path": path, "characters": size, "tokens": estimated_tokens(size)}
+        for path, size in list(saved.items())[:_MOST_SAVINGS]
+    ]
 
 
 def _failure(error: AgentMemoryError) -> object:

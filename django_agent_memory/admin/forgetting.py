@@ -43,9 +43,10 @@ def chosen(notes: QuerySet[Note]) -> list[Chosen]:
     return [Chosen(*row) for row in rows]
 
 
-def saved_characters(notes: Iterable[Chosen]) -> int:
-    """Return by how many characters the index texts get shorter without these notes.
+def saved_characters(notes: Iterable[Chosen]) -> dict[str, int]:
+    """Return by how many characters the index text of each path gets shorter without these notes.
 
+    Paths where it stays as long as it is are left out; the others come with the largest first.
     One statement, two where a workspace has a budget (then the lines that move up count as well).
     """
     lines: dict[int, list[Chosen]] = defaultdict(list)
@@ -53,16 +54,18 @@ def saved_characters(notes: Iterable[Chosen]) -> int:
         if note.summary is not None:
             lines[note.workspace_id].append(note)
     if not lines:
-        return 0
+        return {}
     budgeted = [pk for pk, group in lines.items() if group[0].budget is not None]
     entries = IndexEntry.objects.filter(workspace__in=lines)
     counts = dict(entries.order_by().values_list("workspace").annotate(Count("pk")))
-    saved = sum(
-        _without_budget(group, counts.get(pk, 0))
+    saved = {
+        pk: _without_budget(group, counts.get(pk, 0))
         for pk, group in lines.items()
         if pk not in budgeted
-    )
-    return saved + (_with_budget(lines, budgeted) if budgeted else 0)
+    }
+    saved |= _with_budget(lines, budgeted) if budgeted else {}
+    paths = {lines[pk][0].path: size for pk, size in saved.items() if size}
+    return dict(sorted(paths.items(), key=lambda row: (-row[1], row[0])))
 
 
 def _without_budget(gone: list[Chosen], entries: int) -> int:
@@ -71,17 +74,18 @@ def _without_budget(gone: list[Chosen], entries: int) -> int:
     return lengths + (len(rendering.INDEX_HEADER) if len(gone) >= entries else 0)
 
 
-def _with_budget(lines: dict[int, list[Chosen]], budgeted: list[int]) -> int:
+def _with_budget(lines: dict[int, list[Chosen]], budgeted: list[int]) -> dict[int, int]:
     entries = IndexEntry.objects.filter(workspace__in=budgeted).order_by("workspace_id", "key")
     rows = entries.values_list("workspace_id", "key", "summary")
-    saved = 0
+    saved = {}
     for pk, group in groupby(rows, key=lambda row: row[0]):
         before = [(key, summary) for _, key, summary in group]
         gone = {note.key for note in lines[pk]}
         after = [entry for entry in before if entry[0] not in gone]
         budget = lines[pk][0].budget
-        saved += len(rendering.index_text(before, budget=budget))
-        saved -= len(rendering.index_text(after, budget=budget))
+        texts = (rendering.index_text(entries, budget=budget) for entries in (before, after))
+        longer, shorter = map(len, texts)
+        saved[pk] = longer - shorter
     return saved
 
 

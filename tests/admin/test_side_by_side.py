@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
 from django_agent_memory.admin.side_by_side import Row, Table, side_by_side
@@ -82,9 +80,7 @@ def test_gaps_between_differences_far_from_each_other() -> None:
 
 def test_a_million_characters_on_one_line_show_the_place() -> None:
     left = "x y " * 125_000 + "old" + " z" * 250_000
-    started = time.perf_counter()
     found = side_by_side(left, left.replace("old", "new"))
-    assert time.perf_counter() - started < 5  # It takes 0.1 s; the machine may be busy.
     ((kind, before, after),) = told(found)
     assert kind == "changed"
     assert before.startswith("1 <…>")
@@ -105,9 +101,7 @@ def test_a_million_characters_on_one_line_show_the_place() -> None:
     ],
 )
 def test_it_is_bounded_and_says_so(left: str, right: str) -> None:
-    started = time.perf_counter()
     found = side_by_side(left, right)
-    assert time.perf_counter() - started < 10  # It takes 1 s at most; the machine may be busy.
     assert found.cut
     assert len(found.rows) <= 200
     assert sum(len(line) for row in told(found) for line in row) < 250_000
