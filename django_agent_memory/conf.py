@@ -37,7 +37,10 @@ class Settings:
 
     @property
     def write_deadline(self) -> float:
-        """Seconds a write keeps trying while the database is locked or deadlocks, before `Busy`."""
+        """Seconds a write tries to get through locks and deadlocks, before `Busy`.
+
+        On SQLite an attempt waits for the `timeout` of the database's OPTIONS (5 s), at least once.
+        """
         return self._read("WRITE_DEADLINE", 10.0)
 
     @property

@@ -116,6 +116,14 @@ def test_what_was_lost_and_what_was_adopted_are_both_in_the_history(memory: Memo
     assert (new.operation, new.actor) == ("repair", "operator")
 
 
+def test_a_repair_shows_in_the_index_that_was_cached(memory: Memory) -> None:
+    memory.index_note()
+    edit_a_summary()
+    assert "by hand" in memory.list_memories()[1].line
+    repair("core")
+    assert "- k1: by hand" in memory.index_note()
+
+
 def test_repairing_what_is_sound_writes_nothing(memory: Memory) -> None:
     assert repair("core") == []
     assert memory.revision() == 7

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import math
 import re
+import sys
 from collections.abc import Callable
 from typing import Any, NoReturn
 
@@ -19,6 +20,9 @@ from django_agent_memory.exceptions import Refused, TooLarge
 MAX_JSON_DEPTH = 100
 MAX_PATH_LENGTH = 255
 
+_TOO_MANY_DIGITS = (
+    f"an integer of more than {sys.int_info.default_max_str_digits} digits; write it as a string."
+)
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _SEGMENT = re.compile(r"[A-Za-z0-9_.@+-]+")
@@ -119,11 +123,12 @@ def parse_json(text: str) -> Any:
     except RecursionError:
         raise Refused(f"The JSON is nested deeper than {MAX_JSON_DEPTH} levels.") from None
     except json.JSONDecodeError as error:
+        what = error.msg.removesuffix(" at").removesuffix(" starting")
         raise Refused(
-            f"This is not valid JSON: {error.msg} at line {error.lineno}, column {error.colno}."
+            f"This is not valid JSON: {what} at line {error.lineno}, column {error.colno}."
         ) from None
     except ValueError:
-        raise Refused("The JSON contains an integer with too many digits.") from None
+        raise Refused(f"The JSON contains {_TOO_MANY_DIGITS}") from None
 
 
 def _children(value: Any, name: str) -> list[Any]:
@@ -157,7 +162,7 @@ def _check_integer(value: int, name: str) -> list[Any]:
     try:
         str(value)
     except ValueError:
-        raise Refused(f"The {name} contains an integer with too many digits.") from None
+        raise Refused(f"The {name} contains {_TOO_MANY_DIGITS}") from None
     return []
 
 

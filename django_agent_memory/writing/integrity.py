@@ -184,7 +184,9 @@ def _repair_keys(path: str, keys: list[str], actor: str, reason: str, alias: str
         rows = _rows_by_key(workspace, keys, alias)
         found = [Defect(kind=kind, key=key) for key in keys for kind in rows[key].defects(key)]
         changes = [rows[key].mended(key) for key in sorted({defect.key for defect in found})]
-        Transcript(workspace, alias, actor, reason).write(changes)
+        # Whatever SQL did to the entries, the text in the cache does not show it.
+        transcript = Transcript(workspace, alias, actor, reason, index_changed=True)
+        transcript.write(changes)
         return found
 
     return run_serialised(alias, write)

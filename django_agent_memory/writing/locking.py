@@ -15,11 +15,12 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from django.db import OperationalError, connections, models, transaction
-from django.db.models import F
 
 from django_agent_memory.conf import conf
 from django_agent_memory.exceptions import Busy
 from django_agent_memory.models import Workspace
+
+from .patience import touch
 
 _Result = TypeVar("_Result")
 _Row = TypeVar("_Row", bound=models.Model)
@@ -34,10 +35,10 @@ def run_serialised(using: str, work: Callable[[], _Result]) -> _Result:
     """Run `work` in a transaction on alias `using`; try again, up to the deadline, if it was busy.
 
     Only a transaction that was opened here is tried again, for a failed COMMIT too; inside a
-    caller's own transaction there is nothing left to try. Either way the end of it is `Busy`. The
-    deadline counts from the first refusal: SQLite has by then waited 5 s of its own, unfairly.
+    caller's own transaction there is nothing left to try. Either way the end of it is `Busy`. What
+    the database waits by itself counts: see `patience`.
     """
-    deadline: float | None = None
+    deadline = time.monotonic() + conf.write_deadline
     connection = connections[using]
     owned = connection.get_autocommit() and not connection.in_atomic_block
     pause = _FIRST_PAUSE
@@ -48,10 +49,8 @@ def run_serialised(using: str, work: Callable[[], _Result]) -> _Result:
         except OperationalError as error:
             if not is_contention(error):
                 raise
-            now = time.monotonic()
-            deadline = deadline or now + conf.write_deadline
             wait = random.uniform(pause / 2, pause)  # noqa: S311  (jitter, not a secret)
-            if not owned or now + wait > deadline:
+            if not owned or time.monotonic() + wait > deadline:
                 raise Busy(
                     "The memory is busy: the database stayed locked, so nothing was written. "
                     "Try the same call again in a moment."
@@ -64,7 +63,7 @@ def lock(path: str, *, using: str, create: bool) -> Workspace | None:
     """Lock the workspace's row and return it fresh; if missing, `create` it or return None."""
     rows = Workspace.objects.using(using).filter(path=path)
     known_missing = create and _locks_gaps(using) and not rows.exists()
-    if known_missing or not rows.update(revision=F("revision")):
+    if known_missing or not touch(rows, using):
         if not create:
             return None
         _create(path, using)

@@ -87,6 +87,21 @@ def test_a_lock_that_stays_is_busy_and_writes_nothing(memory: Memory, impatient:
     assert memory.revision() == 1
 
 
+@pytest.mark.skipif(connection.vendor == "sqlite", reason="SQLite waits by its own timeout")
+def test_a_patient_database_is_told_the_deadline(memory: Memory, settings: Any) -> None:
+    settings.AGENT_MEMORY_WRITE_DEADLINE = 0.3
+    with locked_by_another(), pytest.raises(Busy):
+        memory.remember("other", "A line", "A body")
+    with connection.cursor() as cursor:
+        if connection.vendor == "postgresql":
+            cursor.execute("SELECT current_setting('lock_timeout')")
+            assert cursor.fetchone() == ("0",)
+        else:
+            cursor.execute("SELECT @@innodb_lock_wait_timeout")
+            assert cursor.fetchone()[0] > 1
+    assert memory.keys() == ("fact",)
+
+
 def test_a_lock_that_goes_away_is_waited_for(memory: Memory, impatient: Any, settings: Any) -> None:
     settings.AGENT_MEMORY_WRITE_DEADLINE = 10
     attempts = 0

@@ -1,0 +1,50 @@
+"""How long the first statement of a write waits for the lock, where the wait is the database's.
+
+Left alone, PostgreSQL waits for ever and MariaDB 50 s. Both are told our deadline within the one
+statement that waits, so that no session keeps it, whatever pools connections. A host that is less
+patient stays so. SQLite has its own `timeout` (5 s); MySQL cannot be told this way.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from django.db import connections, models
+from django.db.models import F, Func, Value
+
+from django_agent_memory.conf import conf
+
+
+def touch(rows: models.QuerySet[Any], using: str) -> int:
+    """Update the workspace's row with what it says, which takes its lock; return 1, 0 if missing.
+
+    Only in a transaction of ours is the wait bounded: a caller's own has the caller's timeouts.
+    """
+    connection = connections[using]
+    if connection.savepoint_ids:
+        return rows.update(revision=F("revision"))
+    if connection.vendor == "postgresql":
+        milliseconds = max(1, math.ceil(1000 * conf.write_deadline))
+        rows = rows.filter(_LockTimeout(Value(f"{milliseconds}ms")))
+    if connection.vendor == "mysql" and connection.mysql_is_mariadb:  # type: ignore[attr-defined]
+        with connection.execute_wrapper(_bounded):
+            return rows.update(revision=F("revision"))
+    return rows.update(revision=F("revision"))
+
+
+class _LockTimeout(Func):
+    """Always true; sets `lock_timeout` until the end of the transaction, unless the host has."""
+
+    function = "set_config"
+    template = (
+        "(current_setting('lock_timeout') <> '0'"
+        " OR %(function)s('lock_timeout', %(expressions)s, true) IS NOT NULL)"
+    )
+    output_field = models.BooleanField()
+
+
+def _bounded(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:  # noqa: FBT001
+    seconds = max(1, math.ceil(conf.write_deadline))
+    wait = f"innodb_lock_wait_timeout = LEAST(@@innodb_lock_wait_timeout, {seconds})"
+    return execute(f"SET STATEMENT {wait} FOR {sql}", params, many, context)
