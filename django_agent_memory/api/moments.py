@@ -10,6 +10,9 @@ from django.utils.dateparse import parse_datetime
 
 from django_agent_memory.exceptions import Refused
 
+# In UTC. Every database holds these, also moved by an offset and stored without a zone.
+_FIRST_YEAR, _LAST_YEAR = 1900, 9998
+
 
 def render_moment(value: datetime.datetime) -> str:
     """Return the time with an offset; one without (`USE_TZ = False`) is in the site's zone."""
@@ -19,17 +22,23 @@ def render_moment(value: datetime.datetime) -> str:
 def parse_moment(text: str, *, name: str) -> datetime.datetime:
     """Return the time as this site's database compares it; without an offset, in the site's zone.
 
-    A date is its first moment. Raises `Refused` with `name` for anything else.
+    A date is its first moment. Raises `Refused` with `name` for anything else, and for years that
+    not every database holds.
     """
     try:
         value = parse_datetime(text)
-        if value is not None:
-            return _as_stored(value)
-    except (ValueError, OverflowError):
-        pass
-    raise Refused(
-        f"{name} must be a time such as 2026-11-30T08:15:00Z; write a + in a query as %2B."
-    )
+    except ValueError:
+        value = None
+    if value is None:
+        raise Refused(
+            f"{name} must be a time such as 2026-11-30T08:15:00Z; write a + in a query as %2B."
+        )
+    moment = _in_utc(value)
+    if moment is None or not _FIRST_YEAR <= moment.year <= _LAST_YEAR:
+        raise Refused(f"{name} must be in the years {_FIRST_YEAR} to {_LAST_YEAR}.")
+    if settings.USE_TZ:
+        return moment
+    return value if timezone.is_naive(value) else timezone.make_naive(moment, _zone())
 
 
 def parse_aware_moment(text: str, *, name: str) -> datetime.datetime:
@@ -38,8 +47,14 @@ def parse_aware_moment(text: str, *, name: str) -> datetime.datetime:
     return timezone.make_aware(value) if timezone.is_naive(value) else value
 
 
-def _as_stored(value: datetime.datetime) -> datetime.datetime:
-    if timezone.is_naive(value) == (not settings.USE_TZ):
-        return value
-    zone = timezone.get_default_timezone()
-    return timezone.make_aware(value, zone) if settings.USE_TZ else timezone.make_naive(value, zone)
+def _in_utc(value: datetime.datetime) -> datetime.datetime | None:
+    """Return the time in UTC, as not every database takes every offset; None beyond its years."""
+    try:
+        aware = timezone.make_aware(value, _zone()) if timezone.is_naive(value) else value
+        return aware.astimezone(datetime.UTC)
+    except OverflowError:
+        return None
+
+
+def _zone() -> datetime.tzinfo:
+    return timezone.get_default_timezone()

@@ -49,7 +49,8 @@ def read_json(request: HttpRequest) -> Any:
 
     Raises `TooLarge` over `conf.max_request_bytes` (before reading, if the length is declared),
     `UnsupportedMediaType` for anything but plain UTF-8 JSON by its headers, `Refused` for what is
-    not UTF-8 or not JSON, `UnreadablePostError` for less than was declared. A UTF-8 byte order mark is skipped.
+    not UTF-8 or not JSON, `UnreadablePostError` for a body that ends too early. A UTF-8 byte order
+    mark is skipped.
     """
     _check_size(request, _declared_length(request))
     raw = _read(request)

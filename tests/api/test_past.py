@@ -196,7 +196,8 @@ def test_rollback_is_for_users_who_may_write(agent: Agent) -> None:
     bad: list[dict[str, Any]] = [
         {"actor": "bad"}, {"actor": 5, "since": 1}, {"actor": "bad", "since": True},
         {"actor": "bad", "since": 1.5}, {"actor": "bad", "since": "soon"},
-        {"actor": "bad", "since": None},
+        {"actor": "bad", "since": None}, {"actor": "bad", "since": "0001-01-01T00:00:00+23:59"},
+        {"actor": "bad", "since": "9999-12-31T23:59:59-23:59"},
     ]  # fmt: skip
     before = stored()
     for body in bad:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import datetime
+import json
 from typing import Any
 
 import pytest
@@ -182,6 +184,56 @@ def test_refused_queries(agent: Agent, address: str, query: str) -> None:
     agent.remember()
     response = agent.http.get(f"/memory/{address}/?{query}")
     assert_problem(response, 400, "refused")
+
+
+EDGES_OF_TIME = [
+    "0001-01-01T00:00:00+23:59", "0001-01-01", "0001-01-01T00:00:00", "0999-12-31T00:00:00Z",
+    "1899-12-31T23:59:59Z", "1900-01-01T00:00:00+00:01", "9998-12-31T23:59:59-00:01", "9999-01-01Z",
+    "9999-12-31", "9999-12-31T23:59:59", "9999-12-31T12:00:00-12:01", "9999-12-31T23:59:59-23:59",
+    "9999-12-31T23:59:59+23:59",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("use_tz", [True, False])
+@pytest.mark.parametrize("moment", EDGES_OF_TIME)
+def test_times_that_not_every_database_holds(
+    agent: Agent, settings: Any, moment: str, use_tz: bool
+) -> None:
+    agent.remember()
+    settings.USE_TZ = use_tz
+    settings.TIME_ZONE = "Pacific/Auckland"
+    for address in ("notes/", "revisions/"):
+        for name in ("created_after", "created_before"):
+            detail = assert_problem(agent.get(address, {name: moment}), 400, "refused")["detail"]
+            assert detail.startswith("A time for created_at must be ")
+        position = json.dumps(["created_at", moment, 1]).encode()
+        cursor = base64.urlsafe_b64encode(position).decode()
+        query = {"ordering": "created_at", "cursor": cursor}
+        assert "cursor" in assert_problem(agent.get(address, query), 400, "refused")["detail"]
+    assert_problem(agent.get("workspaces/", {"updated_after": moment}), 400, "refused")
+    past = agent.get("as-of/", {"key": "k", "at": moment})
+    assert assert_problem(past, 400, "refused")["detail"].startswith("at must be ")
+
+
+@pytest.mark.parametrize("use_tz", [True, False])
+@pytest.mark.parametrize(
+    ("early", "late"),
+    [
+        ("1900-01-01T00:00:00Z", "9998-12-31T23:59:59Z"),
+        ("1900-01-01T23:59:00+23:59", "9999-01-01T23:58:59+23:59"),
+        ("1900-01-02", "9998-12-30"),
+    ],
+)
+def test_the_first_and_the_last_times(
+    agent: Agent, settings: Any, early: str, late: str, use_tz: bool
+) -> None:
+    agent.remember()
+    settings.USE_TZ = use_tz
+    assert keys(agent, created_after=early, updated_before=late) == ["k"]
+    assert keys(agent, created_after=late) == keys(agent, updated_before=early) == []
+    for moment, found in ((early, False), (late, True)):
+        answer = agent.get("as-of/", {"key": "k", "at": moment}).json()
+        assert answer["found"] is found
 
 
 def test_a_format_is_not_ours_to_know(agent: Agent) -> None:
