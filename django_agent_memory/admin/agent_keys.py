@@ -7,7 +7,7 @@ from typing import Any
 from django.contrib import admin, messages
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.contrib.admin.models import CHANGE
-from django.core.exceptions import PermissionDenied
+from django.core.exceptions import ObjectDoesNotExist, PermissionDenied
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import URLPattern, path
@@ -19,10 +19,11 @@ from django.utils.translation import gettext_lazy as _
 
 from django_agent_memory.models import AgentKey
 
-from . import links
+from . import issued, links
 from .base import Crumb, MemoryAdmin, log
 from .filters import KeyStateFilter, WorkspaceFilter
 from .forms import AgentKeyForm
+from .shown import quiet
 
 _SAMPLE = 20
 
@@ -58,10 +59,11 @@ class AgentKeyAdmin(MemoryAdmin):
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
         """Return the form of a new key, or everything that is known of an old one."""
         if obj is None:
-            fields = ("workspace", "name", "access", "tools", "user", "expires_at")
+            fields = ("workspace", "name", "access", "tools", "user", "expires_at", "nonce")
             about = _("The secret is shown once, after saving. Nobody can look it up later.")
             return ((None, {"fields": fields, "description": about}),)
-        known = ("workspace", "name", "access", "shown_tools", "user", "prefix", "state")
+        user = "user" if _user_exists(obj) else "gone_user"
+        known = ("workspace", "name", "access", "shown_tools", user, "prefix", "state")
         times = ("created_at", "expires_at", "last_used_at", "revoked_at")
         return ((None, {"fields": known}), (_("Times"), {"fields": times}))
 
@@ -72,6 +74,30 @@ class AgentKeyAdmin(MemoryAdmin):
     def has_revoke_permission(self, request: HttpRequest) -> bool:
         """Whether this user may revoke keys."""
         return request.user.has_perm("agent_memory.change_agentkey")
+
+    def get_form(self, request: HttpRequest, obj: Any = None, *args: Any, **kwargs: Any) -> Any:
+        """Return the form class, which remembers in this session what it has issued."""
+        form: Any = super().get_form(request, obj, *args, **kwargs)
+        form.session = request.session
+        return form
+
+    def changeform_view(
+        self,
+        request: HttpRequest,
+        object_id: str | None = None,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> HttpResponse:
+        """Take the form once: the page with the secret, reloaded, sends it again."""
+        nonce = request.POST.get("nonce", "")
+        if object_id is not None or not issued.is_known(request.session, nonce):
+            return super().changeform_view(request, object_id, form_url, extra_context)
+        self.message_user(
+            request,
+            _("This key was already issued, and its secret cannot be shown again."),
+            messages.WARNING,
+        )
+        return HttpResponseRedirect(links.to_list(self.admin_site.name, "agentkey"))
 
     def save_form(self, request: HttpRequest, form: Any, change: Any) -> Any:
         """Return the key, with its secret beside it for as long as the request lasts."""
@@ -175,6 +201,12 @@ class AgentKeyAdmin(MemoryAdmin):
             return _("all that its access allows")
         return ", ".join(map(str, key.tools))
 
+    @admin.display(description=_("user"))
+    def gone_user(self, key: AgentKey) -> str:
+        """Whose it was, where that user is gone."""
+        gone = gettext("user %(id)s is gone: the key is refused")
+        return quiet(gone % {"id": key.user_id})
+
     @admin.display(description=_("state"))
     def state(self, key: AgentKey) -> str:
         """Whether it works."""
@@ -185,3 +217,11 @@ class AgentKeyAdmin(MemoryAdmin):
         else:
             word, name = gettext("active"), "active"
         return format_html('<span class="agent-memory-{}">{}</span>', name, word)
+
+
+def _user_exists(key: AgentKey) -> bool:
+    """Whether the user of a key is there, or it has none: nothing in the database promises it."""
+    try:
+        return key.user is not None or key.user_id is None
+    except ObjectDoesNotExist:
+        return False

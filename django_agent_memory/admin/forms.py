@@ -6,6 +6,7 @@ has been written, and what the channel refuses is an error of the form like any 
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, ClassVar
@@ -24,7 +25,7 @@ from django_agent_memory.models import AgentKey, Workspace
 from django_agent_memory.text import gate
 from django_agent_memory.tools import TOOLS
 
-from . import newlines
+from . import issued, newlines
 
 BUSY = _(
     "The memory is busy: the database stayed locked, so nothing was written. "
@@ -182,11 +183,22 @@ class AgentKeyForm(WrittenForm):
         widget=forms.CheckboxSelectMultiple,
         help_text=_("The only tools this key may use. None ticked: all that its access allows."),
     )
+    nonce = forms.CharField(
+        widget=forms.HiddenInput,
+        max_length=100,
+        error_messages={"required": _("This form is incomplete; open it again.")},
+    )
     secret = ""
+    session: ClassVar[Any] = None
 
     class Meta:
         model = AgentKey
         fields = ("workspace", "name", "access", "tools", "user", "expires_at")
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if "nonce" in self.fields:  # else a key is only looked at
+            self.initial["nonce"] = secrets.token_urlsafe(16)
 
     def _post_clean(self) -> None:
         """Skip the model's own validation: it would look for the user in the key's database."""
@@ -220,8 +232,9 @@ class AgentKeyForm(WrittenForm):
         return cleaned
 
     def write(self) -> AgentKey:
-        """Issue the key."""
+        """Issue the key, and remember that this form has issued one."""
         given = self.cleaned_data
+        issued.remember(self.session, given["nonce"])
         key, self.secret = AgentKey.objects.issue(
             workspace=given["workspace"],
             name=given["name"],

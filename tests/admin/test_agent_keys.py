@@ -16,6 +16,7 @@ from django.utils import timezone
 from django_agent_memory.memory import Memory
 from django_agent_memory.models import AgentKey
 
+from .browser import fields_of
 from .conftest import Submit, url, workspace_of
 
 LIST = "/admin/agent_memory/agentkey/"
@@ -54,6 +55,63 @@ def test_the_secret_is_shown_once_and_kept_nowhere(issue: Any, admin: Client) ->
         assert secret not in later
         assert key.digest not in later
     assert key.prefix in admin.get(LIST).content.decode()
+
+
+def test_the_same_form_issues_one_key(memory: Memory, admin: Client, submit: Submit) -> None:
+    memory.configure(title="t")
+    address = url("agentkey", "add")
+    opened = admin.get(address)
+    typed = {"workspace": workspace_of(memory).pk, "name": "scribe"}
+    invalid = submit(address, opened=opened, **{**typed, "name": ""})
+    assert invalid.context["errors"]
+    form = {**fields_of(invalid), **typed}
+    secret = secret_of(admin.post(address, form))
+    nonce = form["nonce"]
+    (session,) = Session.objects.all()
+    assert secret not in str(session.get_decoded())
+    assert nonce not in str(session.get_decoded())
+    for _ in range(2):
+        again = admin.post(address, form, follow=True)
+        assert [str(message) for message in again.context["messages"]] == [
+            "This key was already issued, and its secret cannot be shown again."
+        ]
+        assert secret not in again.content.decode()
+    assert AgentKey.objects.with_secret(secret).get() == AgentKey.objects.get()
+    assert LogEntry.objects.count() == 1
+    assert fields_of(admin.get(address))["nonce"] != nonce
+    assert secret_of(submit(address, **typed)) != secret
+    assert AgentKey.objects.count() == 2
+
+
+def test_a_form_without_its_nonce_issues_nothing(issue: Any) -> None:
+    for nonce in (None, ""):
+        page = issue(nonce=nonce)
+        assert "This form is incomplete; open it again." in page.content.decode()
+    assert not AgentKey.objects.exists()
+
+
+def test_the_key_of_a_user_who_is_gone_breaks_no_page(memory: Memory, admin: Client) -> None:
+    user = User.objects.create_user("gone")
+    key, _ = AgentKey.objects.issue(workspace="core", name="orphan", user=user)
+    address = url("agentkey", "change", key)
+    assert "is gone" not in admin.get(address).content.decode()
+    pk = user.pk
+    user.delete()
+    key.refresh_from_db()
+    assert key.user_id == pk
+    detail = admin.get(address).content.decode()
+    assert f"user {pk} is gone: the key is refused" in detail
+    for page in (LIST, f"{LIST}?q=orphan", f"{LIST}?state=active"):
+        response = admin.get(page)
+        assert [row.pk for row in response.context["cl"].result_list] == [key.pk]
+    for page in (url("agentkey", "revoke", key), url("agentkey", "history", key)):
+        assert admin.get(page).status_code == 200
+    asked = {"action": "revoke_selected", "index": "0", "_selected_action": [key.pk]}
+    assert "1 key will stop working" in admin.post(LIST, asked).content.decode()
+    assert admin.get("/admin/").status_code == 200
+    admin.post(url("agentkey", "revoke", key), {"confirmed": "yes"})
+    key.refresh_from_db()
+    assert not key.is_usable
 
 
 def test_what_a_key_may_do(issue: Any, operator: User) -> None:
