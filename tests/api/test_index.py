@@ -53,8 +53,30 @@ def test_the_json_form(agent: Agent) -> None:
 
 
 @pytest.mark.parametrize(
-    "accept", [None, "", "*/*", "text/plain", "text/html", "text/*", "image/png", "garbage"]
-)
+    "accept",
+    [
+        "application/json; charset=utf-8", "application/json;charset=UTF-8;q=0.9",
+        "application/json; q=0.5", "Application/JSON", "application/*", "application/json, */*",
+        "text/html, application/json;version=1, text/plain;q=0.8", "application/json;charset*=x",
+        "text/plain;q=0.1, application/json; charset=utf-8; q=0.2", "application/json, text/plain",
+    ],
+)  # fmt: skip
+def test_json_whatever_its_parameters(agent: Agent, accept: str) -> None:
+    agent.remember()
+    response = agent.get("index/", headers={"Accept": accept})
+    assert (response.status_code, response["Content-Type"]) == (200, "application/json")
+    headers = {"Accept": accept, "If-None-Match": response["ETag"]}
+    assert agent.get("index/", headers=headers).status_code == 304
+
+
+@pytest.mark.parametrize(
+    "accept",
+    [
+        None, "", "*/*", "text/plain", "text/html", "text/*", "image/png", "garbage",
+        "text/plain; charset=utf-8", "application/json;q=0", "application/json;q=0.5, */*",
+        "text/plain, application/json", "application/json;q=0.1, text/plain;q=0.2",
+    ],
+)  # fmt: skip
 def test_every_other_accept_is_text(agent: Agent, accept: str | None) -> None:
     headers = {} if accept is None else {"Accept": accept}
     response = agent.get("index/", headers=headers)
