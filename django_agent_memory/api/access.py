@@ -8,12 +8,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from django.db import router
 from django.db.models import QuerySet
 
 from django_agent_memory.exceptions import NotAllowed, Refused
 from django_agent_memory.journal import Calls
 from django_agent_memory.memory import Memory
-from django_agent_memory.models import AgentKey
+from django_agent_memory.models import AgentKey, Workspace
 from django_agent_memory.tools import TOOLS, ToolSpec
 from django_agent_memory.writing import MAX_ACTOR_LENGTH
 
@@ -25,6 +26,7 @@ _WRITES: dict[str, tuple[str, ...]] = {
     "remember": ("add_note", "change_note"),
     "forget": ("delete_note",),
 }
+_ADDS = "add_workspace"
 _EVERY_WRITE = ("add_note", "change_note", "delete_note")
 
 
@@ -35,11 +37,15 @@ class Access(Protocol):
     def workspace_revision(self) -> int | None:
         """The revision of the credential's only workspace, None if it reaches several."""
 
-    def memory(self, path: str | None, *, call_name: str | None = None) -> Memory:
+    def memory(self, path: str | None, *, place: str = "", call_name: str | None = None) -> Memory:
         """Return the memory at `path`, or the credential's own; raises 404 for a foreign one.
 
-        Its calls are recorded under `call_name`, the caller's idempotency key, if there is one.
+        `place` is where a caller names the workspace. The calls of the memory are recorded under
+        `call_name`, the caller's idempotency key, if there is one.
         """
+
+    def require_workspace(self, memory: Memory) -> None:
+        """Raise `NotAllowed` unless the workspace is there, or the caller may make it."""
 
     def may_use(self, spec: ToolSpec) -> bool:
         """Whether the tool is among those of this credential."""
@@ -68,12 +74,15 @@ class KeyAccess:
         """The revision its workspace had when the request came in."""
         return self.key.workspace.revision
 
-    def memory(self, path: str | None, *, call_name: str | None = None) -> Memory:
+    def memory(self, path: str | None, *, place: str = "", call_name: str | None = None) -> Memory:
         """Return the memory of the key's workspace; the key's name signs what it writes."""
         if path is not None and path != self.key.workspace.path:
             raise no_such_workspace()
         calls = Calls(f"key:{self.key.pk}", name=call_name) if call_name is not None else None
         return Memory(self.key.workspace, actor=self.key.name, calls=calls)
+
+    def require_workspace(self, memory: Memory) -> None:
+        """Do nothing: the key's workspace is there."""
 
     def may_use(self, spec: ToolSpec) -> bool:
         """Whether its access and its list of tools, if it has one, allow the tool."""
@@ -120,13 +129,23 @@ class UserAccess:
         """None: a user reaches several workspaces."""
         return None
 
-    def memory(self, path: str | None, *, call_name: str | None = None) -> Memory:
+    def memory(self, path: str | None, *, place: str = "", call_name: str | None = None) -> Memory:
         """Return the memory at `path`, which a user has to name; the username signs the writes."""
         if path is None:
-            raise Refused("Name the workspace in front of the tool: tools/<workspace>/<tool>/.")
+            raise Refused(f"A user has to name the workspace: {place}.")
         calls = Calls(f"user:{self.user.pk}", name=call_name) if call_name is not None else None
         actor = str(self.user.get_username())[:MAX_ACTOR_LENGTH]
         return Memory(path, actor=actor, calls=calls)
+
+    def require_workspace(self, memory: Memory) -> None:
+        """Ask for add_workspace where the first write would make the workspace."""
+        if self._has(_ADDS):
+            return
+        rows = Workspace.objects.using(router.db_for_write(Workspace))
+        if not rows.filter(path=memory.path).exists():
+            raise NotAllowed(
+                f"There is no such workspace yet, and you lack the permission {_named(_ADDS)}."
+            )
 
     def may_use(self, spec: ToolSpec) -> bool:
         """Whether the user has every permission that the tool takes."""

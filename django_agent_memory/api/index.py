@@ -21,6 +21,9 @@ class IndexView(Endpoint):
 
     The strong `ETag` is the version of the index; under `If-None-Match` an unchanged one is 304,
     answered from one row, without making the text. `Workspace-Revision` carries the revision.
+
+    Every key may ask, whatever its tools are: the index is for the program that calls the model,
+    not for the model.
     """
 
     http_method_names = ["get", "head"]
@@ -28,8 +31,8 @@ class IndexView(Endpoint):
     def get(self, request: Request, workspace: str | None = None) -> HttpResponse:
         """Return the index of the workspace."""
         self.access.require("view_note")
-        memory = self.access.memory(workspace)
-        as_json = request._request.get_preferred_type([TEXT, JSON]) == JSON
+        memory = self.access.memory(workspace, place="index/<workspace>/")
+        as_json = _prefers_json(request._request)
         response = _unchanged(request._request, memory, as_json=as_json)
         if response is None:
             index = memory.index()
@@ -39,6 +42,20 @@ class IndexView(Endpoint):
         response.headers["Cache-Control"] = CACHE_CONTROL
         response.headers["Vary"] = "Accept, Authorization, Cookie"
         return response
+
+
+def _prefers_json(request: HttpRequest) -> bool:
+    """Whether the first of the accepted types that fits one of ours is JSON; parameters are free.
+
+    Django's own choice would take `application/json; charset=utf-8` for another type.
+    """
+    for accepted in request.accepted_types:
+        kind = f"{accepted.main_type}/{accepted.sub_type}"
+        if kind in (TEXT, "text/*", "*/*"):
+            return False
+        if kind in (JSON, "application/*"):
+            return True
+    return False
 
 
 def _unchanged(request: HttpRequest, memory: Memory, *, as_json: bool) -> HttpResponse | None:

@@ -57,12 +57,14 @@ class CursorPagination:
 
     def _size(self) -> int:
         digits = self.query.get("page_size", str(DEFAULT_PAGE_SIZE))
-        if not re.fullmatch("0{0,9}[1-9][0-9]{0,18}", digits):
+        if not re.fullmatch("0*[1-9][0-9]*", digits):
             raise Refused(
                 f"page_size must be a whole number of at least 1; more than {MAX_PAGE_SIZE} "
                 f"is taken as {MAX_PAGE_SIZE}."
             )
-        return min(int(digits), MAX_PAGE_SIZE)
+        # Python converts only so many digits.
+        figures = digits.lstrip("0")
+        return min(int(figures), MAX_PAGE_SIZE) if len(figures) <= 9 else MAX_PAGE_SIZE
 
     def _behind(self, cursor: str) -> Q:
         """Return the condition that a row comes after the position."""

@@ -22,6 +22,7 @@ from django_agent_memory.exceptions import Refused
 from django_agent_memory.text import gate
 
 _MOST_PARAMETERS = 100
+_LARGEST_NUMBER = 10**18 - 1
 _DRAINED_AT_A_TIME = 65_536
 _BROKEN_ESCAPE = re.compile("%(?![0-9A-Fa-f]{2})")
 _IF_MATCH = re.compile(r'\s*"(\d{1,19})"\s*')
@@ -153,7 +154,7 @@ def call_name(request: HttpRequest) -> str | None:
 def whole_number(digits: str, *, name: str) -> int:
     """Return the number of a query parameter; raises `Refused` for anything but 1 to 18 digits."""
     if not re.fullmatch("[0-9]{1,18}", digits):
-        raise Refused(f"{name} must be a whole number.")
+        raise Refused(f"{name} must be a whole number from 0 to {_LARGEST_NUMBER}.")
     return int(digits)
 
 

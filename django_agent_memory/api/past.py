@@ -33,7 +33,7 @@ class HistoryView(Endpoint):
     def get(self, request: Request, workspace: str | None = None) -> HttpResponse:
         """Return the revisions."""
         self.access.require("view_revision", tool="recall")
-        memory = self.access.memory(workspace)
+        memory = self.access.memory(workspace, place="history/<workspace>/")
         query = read_fields(read_query(request._request), required=("key",), optional=())
         revisions = memory.history(query["key"])
         return json_answer(
@@ -57,7 +57,7 @@ class AsOfView(Endpoint):
     def get(self, request: Request, workspace: str | None = None) -> HttpResponse:
         """Return the state at the moment."""
         self.access.require("view_revision", tool="recall")
-        memory = self.access.memory(workspace)
+        memory = self.access.memory(workspace, place="as-of/<workspace>/")
         query = read_fields(
             read_query(request._request), required=(), optional=("key", "revision", "at")
         )
@@ -87,7 +87,10 @@ class RestoreView(Endpoint):
     def post(self, request: Request, workspace: str | None = None) -> HttpResponse:
         """Restore the key."""
         self.access.require("add_note", "change_note", "delete_note", tool="remember")
-        memory = self.access.memory(workspace, call_name=call_name(request._request))
+        memory = self.access.memory(
+            workspace, place="restore/<workspace>/", call_name=call_name(request._request)
+        )
+        self.access.require_workspace(memory)
         fields = read_fields(
             read_json(request._request),
             required=("key", "revision"),
@@ -121,7 +124,7 @@ class RollbackView(Endpoint):
     def post(self, request: Request, workspace: str | None = None) -> HttpResponse:
         """Roll back what the actor wrote."""
         self.access.require("add_note", "change_note", "delete_note")
-        memory = self.access.memory(workspace)
+        memory = self.access.memory(workspace, place="rollback/<workspace>/")
         fields = read_fields(
             read_json(request._request), required=("actor", "since"), optional=("reason",)
         )

@@ -199,9 +199,16 @@ class NoteViewSet(Resource):
             required=("key", "body"),
             optional=("workspace", *self._fields),
         )
-        memory = self.access.memory(fields.get("workspace"))
-        done = self._save(request, memory, fields["key"], fields, expected=0)
-        return self._written_note(memory, fields["key"], 201 if done == "created" else 200)
+        memory = self.access.memory(fields.get("workspace"), place="send the field 'workspace'")
+        self.access.require_workspace(memory)
+        key = fields["key"]
+        try:
+            done = self._save(request, memory, key, fields, expected=0)
+        except Conflict as conflict:
+            if expected_revision(request._request, fields) is None:
+                raise self._taken(memory, key, conflict) from None
+            raise
+        return self._written_note(memory, key, 201 if done == "created" else 200)
 
     def update(self, request: Request, pk: int) -> HttpResponse:
         """Replace summary and body; without a summary the note leaves the index."""
@@ -257,6 +264,17 @@ class NoteViewSet(Resource):
             reason=fields.get("reason", ""),
         )
         return done.outcome
+
+    def _taken(self, memory: Memory, key: str, conflict: Conflict) -> Conflict:
+        """Return the conflict of one who did not know of the note, with its address if it stays."""
+        rows = Note.objects.filter(workspace__path=memory.path, key=key)
+        pk = rows.values_list("pk", flat=True).first()
+        if pk is None:
+            return conflict
+        return Conflict(
+            f"The key exists already; change the note with PATCH or PUT notes/{pk}/.",
+            current_revision=conflict.current_revision,
+        )
 
     def _written_note(self, memory: Memory, key: str, status: int) -> HttpResponse:
         note = self.rows().filter(workspace__path=memory.path, key=key).first()

@@ -40,19 +40,27 @@ class ToolView(Endpoint):
         """Call the tool with the query parameters."""
         spec, memory = self._called(request, tool, workspace)
         if not spec.read_only:
-            raise method_not_allowed(request, ["POST"])
+            raise method_not_allowed(request, _methods(tool))
         return _answer(memory, spec, read_query(request._request))
+
+    def http_method_not_allowed(self, request: Any, *args: Any, **kwargs: Any) -> Any:
+        """Raise 405 with the methods that this tool takes."""
+        raise method_not_allowed(request, _methods(kwargs["tool"]))
 
     def _called(
         self, request: Request, tool: str, workspace: str | None
     ) -> tuple[ToolSpec, Memory]:
         """Return the tool and the memory it is called on, once the caller may use both."""
-        memory = self.access.memory(workspace, call_name=call_name(request._request))
+        name = call_name(request._request)
+        memory = self.access.memory(workspace, place="tools/<workspace>/<tool>/", call_name=name)
         spec = TOOLS.get(tool)
         if spec is None:
             usable = ", ".join(s.name for s in TOOLS.values() if self.access.may_use(s))
             raise NotFound(f"There is no such tool; yours are: {usable or 'none'}.")
         self.access.require_tool(spec)
+        if name is not None or not spec.read_only:
+            # A recorded call, be it a read, is recorded in a workspace.
+            self.access.require_workspace(memory)
         return spec, memory
 
 
@@ -66,6 +74,11 @@ class ToolsView(Endpoint):
         usable = [spec.as_json() for spec in TOOLS.values() if self.access.may_use(spec)]
         revision = self.access.workspace_revision
         return json_answer({"tools": usable, "workspace_revision": revision})
+
+
+def _methods(tool: str) -> list[str]:
+    spec = TOOLS.get(tool)
+    return ["POST"] if spec is not None and not spec.read_only else ["GET", "HEAD", "POST"]
 
 
 def _answer(memory: Memory, spec: ToolSpec, arguments: Any) -> HttpResponse:

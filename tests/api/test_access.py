@@ -293,11 +293,62 @@ def test_a_user_without_the_permission_is_told_which(foreign: Note, tool: str) -
 
 def test_a_user_names_the_workspace() -> None:
     client = user_client("view_note")
-    for address in ("tools/recall/?key=k", "index/"):
-        assert_problem(client.get(f"/memory/{address}"), 400, "refused")
     for path in ("*", "a//b", "a/../b", "%25", "é"):
         response = client.get(f"/memory/tools/{path}/recall/?key=k")
         assert_problem(response, 400, "refused")
+
+
+@pytest.mark.parametrize(
+    ("method", "address", "place"),
+    [
+        ("get", "tools/recall/?key=k", "tools/<workspace>/<tool>/"),
+        ("get", "index/", "index/<workspace>/"),
+        ("get", "history/?key=k", "history/<workspace>/"),
+        ("get", "as-of/?revision=1", "as-of/<workspace>/"),
+        ("post", "restore/", "restore/<workspace>/"),
+        ("post", "rollback/", "rollback/<workspace>/"),
+        ("post", "notes/", "the field 'workspace'"),
+    ],
+)
+def test_a_user_is_told_where_to_name_the_workspace(
+    db: None, method: str, address: str, place: str
+) -> None:
+    client = Client(raise_request_exception=False)
+    client.force_login(UserFactory(is_superuser=True))
+    data = '{"key":"k","body":"b"}'
+    kind = {"content_type": "application/json"}
+    response = client.generic(method.upper(), f"/memory/{address}", data, **kind)
+    assert place in assert_problem(response, 400, "refused")["detail"]
+
+
+@pytest.mark.parametrize(
+    ("address", "data", "headers"),
+    [
+        ("tools/new/remember/", CALLS["remember"], {}),
+        ("tools/new/remember/", CALLS["remember"], {"Idempotency-Key": "a"}),
+        ("tools/new/forget/", CALLS["forget"], {"Idempotency-Key": "a"}),
+        ("tools/new/recall/", CALLS["recall"], {"Idempotency-Key": "a"}),
+        ("notes/", {"workspace": "new", "key": "k", "body": "b"}, {}),
+        ("restore/new/", {"key": "k", "revision": 1}, {}),
+    ],
+)
+def test_a_user_makes_a_workspace_only_with_the_permission(
+    foreign: Note, address: str, data: dict[str, Any], headers: dict[str, str]
+) -> None:
+    before = stored()
+    notes = ("view_note", "add_note", "change_note", "delete_note")
+    sent = {"content_type": "application/json", "headers": headers}
+    response = user_client(*notes).post(f"/memory/{address}", data, **sent)
+    detail = assert_problem(response, 403, "not_allowed")["detail"]
+    assert "agent_memory.add_workspace" in detail
+    assert stored() == before
+    allowed = user_client(*notes, "add_workspace").post(f"/memory/{address}", data, **sent)
+    expected = {"notes/": 201, "restore/new/": 400}.get(address, 200)
+    assert allowed.status_code == expected
+    there = address.replace("new", "tenant-b")
+    if there != address:
+        response = user_client(*notes).post(f"/memory/{there}", {**data, "key": "x"}, **sent)
+        assert response.status_code == expected
 
 
 def test_the_specs_of_a_user() -> None:

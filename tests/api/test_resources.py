@@ -171,7 +171,7 @@ def test_search_takes_the_tool(db: None) -> None:
         ("notes", "ordering=haystack"), ("notes", "ordering=workspace__path"),
         ("notes", "ordering=--key"), ("notes", "ordering=key,size"), ("notes", "ordering="),
         ("notes", "page_size=0"), ("notes", "page_size=-1"), ("notes", "page_size=x"),
-        ("notes", "page_size="), ("notes", "page_size=" + "9" * 5000), ("notes", "cursor="),
+        ("notes", "page_size="), ("notes", "cursor="),
         ("notes", "cursor=x"), ("notes", "cursor=%00"), ("notes", "cursor=W10"),
         ("notes", "cursor=WyJrZXkiLDEsMl0"), ("notes", "cursor=é"), ("notes", "search=%ff"),
         ("notes", "actor=x"), ("revisions", "search=x"), ("revisions", "operation=x"),
@@ -282,6 +282,17 @@ def test_page_sizes(agent: Agent) -> None:
     assert len(keys(agent)) == 50
     assert len(keys(agent, page_size=1)) == 1
     assert len(keys(agent, page_size=200)) == len(keys(agent, page_size=10**9)) == 200
+    for digits in ("9" * 19, "9" * 5000, "0" * 5000 + "200"):
+        assert len(keys(agent, page_size=digits)) == 200
+    assert len(keys(agent, page_size="0" * 20 + "1")) == 1
+
+
+@pytest.mark.parametrize("digits", ["-1", str(2**63), "1.5"])
+def test_a_number_out_of_range_is_told_the_range(agent: Agent, digits: str) -> None:
+    detail = assert_problem(agent.get("notes/", {"size_min": digits}), 400)["detail"]
+    assert detail == "A size must be a whole number from 0 to 999999999999999999."
+    assert agent.get("notes/", {"size_min": "9" * 18}).json()["results"] == []
+    assert "from 0 to" in assert_problem(agent.get("as-of/", {"revision": digits}), 400)["detail"]
 
 
 def test_a_cursor_of_another_order_or_tenant(agent: Agent) -> None:
@@ -313,7 +324,14 @@ def test_a_note_is_created_once(agent: Agent) -> None:
     assert (revision.actor, revision.reason) == (agent.key.name, "asked")
     before = stored()
     again = agent.send("notes/", {"key": "k", "summary": "s", "body": 8})
-    assert assert_problem(again, 409, "conflict")["current_revision"] == 1
+    taken = assert_problem(again, 409, "conflict")
+    pk = Note.objects.get().pk
+    assert taken["current_revision"] == 1
+    assert taken["detail"] == (
+        f"The key exists already; change the note with PATCH or PUT notes/{pk}/."
+    )
+    known = agent.send("notes/", {"key": "k", "body": 8, "expected_revision": 0})
+    assert "is at revision 1, not at 0" in assert_problem(known, 409, "conflict")["detail"]
     assert stored() == before
     replaced = agent.send("notes/", {"key": "k", "body": 8, "expected_revision": 1})
     assert (replaced.status_code, replaced.json()["summary"]) == (200, None)

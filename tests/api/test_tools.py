@@ -285,3 +285,17 @@ def test_writes_take_a_fixed_number_of_statements(agent: Agent) -> None:
         direct.remember("k", "s", "b2")
     by_hand = len([q for q in queries if "SAVEPOINT" not in q["sql"]])
     assert count(agent, "remember", key="k", summary="s", body="b3") == by_hand + 1
+
+
+@pytest.mark.parametrize("method", ["put", "patch", "delete", "get", "head"])
+def test_a_method_that_a_tool_lacks(agent: Agent, method: str) -> None:
+    for tool in ("remember", "forget"):
+        response = agent.send(f"tools/{tool}/", {}, method)
+        assert (response.status_code, response["Allow"]) == (405, "POST")
+        if method != "head":
+            assert assert_problem(response, 405)["detail"].endswith("use POST.")
+    if method in ("put", "patch", "delete"):
+        for tool in ("recall", "list_memories", "search"):
+            response = agent.send(f"tools/{tool}/", {}, method)
+            assert response["Allow"] == "GET, HEAD, POST"
+            assert assert_problem(response, 405)["detail"].endswith("use GET, HEAD, POST.")
