@@ -7,13 +7,14 @@ translated. `code` is stable. What was not foreseen is logged and answered witho
 from __future__ import annotations
 
 import logging
+import re
 from http import HTTPStatus
 from typing import Any
 
 from django.contrib.auth.decorators import login_not_required
 from django.core.exceptions import PermissionDenied, SuspiciousOperation
 from django.core.signals import got_request_exception
-from django.db import OperationalError
+from django.db import InterfaceError, OperationalError, connections, router
 from django.http import Http404, HttpRequest, HttpResponse
 from django.http.request import UnreadablePostError
 from django.views.decorators.csrf import csrf_exempt
@@ -29,6 +30,7 @@ from django_agent_memory.exceptions import (
     ReplayMismatch,
     TooLarge,
 )
+from django_agent_memory.models import Note
 from django_agent_memory.text.rendering import one_line
 from django_agent_memory.writing.locking import is_contention
 
@@ -38,9 +40,12 @@ PROBLEM_JSON = "application/problem+json"
 LONGEST_DETAIL = 300
 RETRY_AFTER_SECONDS = 1
 BUSY_READ = "The database is busy and could not be read. Try the same call again in a moment."
+UNAVAILABLE = "The database cannot be reached. Try the same call again in a moment."
 NO_SUCH_WORKSPACE = "There is no such workspace."
 
 _HEAD_SHOWN = 140
+_UNSENDABLE = re.compile("[\x00\ud800-\udfff]")
+_RETRY = {"Retry-After": str(RETRY_AFTER_SECONDS)}
 _logger = logging.getLogger("django_agent_memory.api")
 
 # The first that fits counts, so a leaf stands before its base.
@@ -72,6 +77,9 @@ def answer_problem(exc: Exception, context: dict[str, Any]) -> HttpResponse:
             return problem(status, code, detail)
     if isinstance(exc, OperationalError) and is_contention(exc):
         return _own_problem(Busy(BUSY_READ))
+    if isinstance(exc, (OperationalError, InterfaceError)) and _is_database_down():
+        _logger.error("The database cannot be reached.", exc_info=exc)
+        return problem(503, "unavailable", UNAVAILABLE, headers=_RETRY)
     return _unexpected(exc, context["request"])
 
 
@@ -107,8 +115,21 @@ def _own_problem(error: AgentMemoryError) -> HttpResponse:
     if isinstance(error, Conflict):
         revision = error.current_revision
         return problem(status, error.code, str(error), current_revision=revision)
-    headers = {"Retry-After": str(RETRY_AFTER_SECONDS)} if isinstance(error, Busy) else None
+    headers = _RETRY if isinstance(error, Busy) else None
     return problem(status, error.code, str(error), headers=headers)
+
+
+def _is_database_down() -> bool:
+    """Whether a connection is broken or cannot be had, as opposed to a statement that failed."""
+    for alias in {router.db_for_read(Note), router.db_for_write(Note)}:
+        connection = connections[alias]
+        try:
+            connection.ensure_connection()
+        except (OperationalError, InterfaceError):
+            return True
+        if not connection.is_usable():
+            return True
+    return False
 
 
 def _rest_problem(error: rest.APIException) -> HttpResponse:
@@ -130,8 +151,11 @@ def _unexpected(error: Exception, request: Any) -> HttpResponse:
 
 
 def _sentence(detail: str) -> str:
-    """Fold to one line of at most 300 characters; what is cut out is the middle."""
-    line = one_line(detail)
+    """Fold to one line of at most 300 characters; what is cut out is the middle.
+
+    NUL and lone surrogates, which strict parsers refuse even escaped, are spelled out.
+    """
+    line = _UNSENDABLE.sub(lambda found: f"U+{ord(found[0]):04X}", one_line(detail))
     if len(line) <= LONGEST_DETAIL:
         return line
     return f"{line[:_HEAD_SHOWN]}…{line[_HEAD_SHOWN + 1 - LONGEST_DETAIL :]}"

@@ -11,7 +11,7 @@ from unittest import mock
 import pytest
 from django.core.exceptions import PermissionDenied, SuspiciousOperation
 from django.core.signals import got_request_exception
-from django.db import DatabaseError, InterfaceError, OperationalError, connection
+from django.db import DatabaseError, InterfaceError, OperationalError, connection, connections
 from django.http import Http404
 from django.test import Client
 
@@ -140,3 +140,71 @@ def test_a_read_of_a_locked_database_is_busy_not_empty(agent: Agent, address: st
     assert_problem(response, 503, "busy")
     assert int(response["Retry-After"]) >= 1
     assert agent.get(address).status_code == 200
+
+
+@pytest.mark.parametrize("text", ["\ud800", "a\udfffb", "\x00", "\ud800" * 500, "\udc00\ud800"])
+def test_a_problem_is_readable_for_strict_parsers(agent: Agent, text: str) -> None:
+    answers = [
+        *(agent.send(f"tools/{tool}/", {text: 1}) for tool in ("recall", "search", "remember")),
+        agent.send("notes/", {"key": "k", "body": "b", text: 1}),
+        agent.send("notes/", {"key": text, "body": "b"}),
+        agent.send("restore/", {"key": text, "revision": 1}),
+        agent.send("restore/", {"key": "k", "revision": 1, text: 1}),
+        agent.call("forget", key=text),
+    ]
+    with failing("lookup", Busy(f"The key {text} is busy.")):
+        answers.append(agent.call("recall", key="k"))
+    for answer in answers:
+        document = assert_problem(answer, answer.status_code)
+        assert 400 <= answer.status_code < 504
+        assert not any(c == "\x00" or "\ud800" <= c <= "\udfff" for c in document["detail"])
+        assert b"\\ud" not in answer.content.lower()
+    bad = next(c for c in text if c != "a")
+    assert f"U+{ord(bad):04X}" in assert_problem(answers[3], 400)["detail"]
+
+
+def no_connection() -> Any:
+    error = OperationalError("connection refused: hunter2")
+    return mock.patch.object(connections["default"], "ensure_connection", side_effect=error)
+
+
+def lost_connection() -> Any:
+    return mock.patch.object(connections["default"], "is_usable", return_value=False)
+
+
+@pytest.mark.parametrize("broken", [no_connection, lost_connection])
+@pytest.mark.parametrize("error", [OperationalError("hunter2"), InterfaceError("hunter2")])
+def test_a_database_that_is_down(
+    agent: Agent, error: Exception, broken: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    calls = [("lookup", "recall", {"key": "k"}), ("forget", "forget", {"key": "k"})]
+    for verb, tool, arguments in calls:
+        down = broken()
+
+        def fail(*_: Any, down: Any = down, **__: Any) -> None:
+            down.start()
+            raise error
+
+        with mock.patch.object(Memory, verb, fail):
+            response = agent.call(tool, **arguments)
+        down.stop()
+        assert_problem(response, 503, "unavailable")
+        assert int(response["Retry-After"]) >= 1
+        assert b"hunter2" not in response.content
+    assert any(record.exc_info for record in caplog.records)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_database_that_is_down_from_the_start(agent: Agent) -> None:
+    connection.close()
+    error = OperationalError("connection refused")
+    with mock.patch.object(connections["default"], "connect", side_effect=error):
+        answers = [
+            agent.get("tools/recall/?key=k"),
+            agent.call("remember", key="k", summary="s", body="b"),
+            agent.get("index/"),
+        ]
+    for answer in answers:
+        assert_problem(answer, 503, "unavailable")
+        assert int(answer["Retry-After"]) >= 1
+    agent.remember()
