@@ -43,7 +43,7 @@ class RecordedCall(models.Model):
         max_length=64, editable=False, help_text="SHA-256 of the verb and its arguments."
     )
     answer = models.TextField(_("answer"), help_text="The result as JSON; empty once redacted.")
-    created_at = models.DateTimeField(_("time"), default=timezone.now, db_index=True)
+    created_at = models.DateTimeField(_("time"), default=timezone.now)
 
     objects = RecordedCallQuerySet.as_manager()
 
