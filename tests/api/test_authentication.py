@@ -130,7 +130,7 @@ def session(user: Any, *, csrf: bool = False) -> Client:
 
 
 def test_a_user_writes_under_their_name() -> None:
-    user = UserFactory(permissions=("add_note", "change_note"))
+    user = UserFactory(permissions=("add_note", "change_note", "add_workspace"))
     response = session(user).post(
         "/memory/tools/core/remember/", ARGUMENTS, content_type="application/json"
     )
