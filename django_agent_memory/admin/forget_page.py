@@ -9,40 +9,31 @@ from django import forms
 from django.contrib import messages
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.contrib.admin.models import CHANGE, DELETION
-from django.contrib.admin.widgets import AdminTextInputWidget
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext
+from django.utils.translation import ngettext
 
 from django_agent_memory.exceptions import AgentMemoryError, Busy, Conflict
 from django_agent_memory.models import Note, Workspace
 from django_agent_memory.text.rendering import estimated_tokens
-from django_agent_memory.writing.channel import MAX_REASON_LENGTH
 
 from . import forgetting, links
 from .base import actor_of, log
 from .forms import BUSY
+from .reasons import ReasonForm
 from .shown import key_text
 
 _SAMPLE = 20
 _MOST_SAVINGS = 5
 
 
-class ForgetForm(forms.Form):
+class ForgetForm(ReasonForm):
     """Why, and when the person was shown what is about to go."""
 
-    reason = forms.CharField(
-        label=gettext_lazy("Reason"),
-        required=False,
-        strip=False,
-        max_length=MAX_REASON_LENGTH,
-        widget=AdminTextInputWidget,
-        help_text=gettext_lazy("Optional. Kept in the history of every note, beside your name."),
-    )
     seen_at = forms.CharField(widget=forms.HiddenInput)
 
     def clean_seen_at(self) -> datetime.datetime:

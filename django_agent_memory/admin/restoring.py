@@ -7,38 +7,28 @@ from typing import Any
 from django import forms
 from django.contrib import messages
 from django.contrib.admin.models import ADDITION, CHANGE, DELETION
-from django.contrib.admin.widgets import AdminTextInputWidget
 from django.core.exceptions import PermissionDenied
 from django.db import models, router
 from django.http import HttpResponse, HttpResponseRedirect
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
 
 from django_agent_memory.exceptions import Busy, Conflict, Refused
 from django_agent_memory.memory import Memory
 from django_agent_memory.models import Note, Revision
 from django_agent_memory.results import Restored
-from django_agent_memory.writing.channel import MAX_REASON_LENGTH
 
 from . import links
 from .base import actor_of, log
 from .comparing import compare
 from .past import PastPage, Said, may_restore
+from .reasons import ReasonForm
 from .shown import key_text
 
 
-class RestoreForm(forms.Form):
+class RestoreForm(ReasonForm):
     """Why, and which revision the person was shown as what is stored now (0: nothing)."""
 
-    reason = forms.CharField(
-        label=gettext_lazy("Reason"),
-        required=False,
-        strip=False,
-        max_length=MAX_REASON_LENGTH,
-        widget=AdminTextInputWidget,
-        help_text=gettext_lazy("Optional. Kept in the history, beside your name."),
-    )
     expected_revision = forms.IntegerField(
         min_value=0, max_value=10**18, widget=forms.HiddenInput, localize=False
     )

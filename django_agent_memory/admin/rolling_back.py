@@ -22,10 +22,10 @@ from django_agent_memory.memory import Memory
 from django_agent_memory.models import Revision, Workspace
 from django_agent_memory.results import Restored
 from django_agent_memory.writing import MAX_ACTOR_LENGTH, Restore
-from django_agent_memory.writing.channel import MAX_REASON_LENGTH
 
 from . import links
 from .base import actor_of, log
+from .reasons import ReasonForm
 from .shown import key_text
 
 _SAMPLE = 20
@@ -33,8 +33,10 @@ _RECENT_REVISIONS = 2_000
 _MOST_ACTORS = 100
 
 
-class RollbackForm(forms.Form):
+class RollbackForm(ReasonForm):
     """Whose writes are undone, from when on, and why."""
+
+    field_order = ("actor", "since", "reason")
 
     actor = forms.CharField(
         label=gettext_lazy("Actor"),
@@ -48,14 +50,6 @@ class RollbackForm(forms.Form):
         widget=forms.DateTimeInput(
             attrs={"type": "datetime-local", "step": "1"}, format="%Y-%m-%dT%H:%M:%S"
         ),
-    )
-    reason = forms.CharField(
-        label=gettext_lazy("Reason"),
-        required=False,
-        strip=False,
-        max_length=MAX_REASON_LENGTH,
-        widget=AdminTextInputWidget,
-        help_text=gettext_lazy("Optional. Kept in the history of every note, beside your name."),
     )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
