@@ -20,6 +20,10 @@ from .text import rendering
 
 Moment = int | datetime.datetime
 
+# Two days from the ends of the calendar: what every zone and every database can still hold.
+_EARLIEST = datetime.datetime(datetime.MINYEAR, 1, 3, tzinfo=datetime.UTC)
+_LATEST = datetime.datetime(datetime.MAXYEAR, 12, 29, tzinfo=datetime.UTC)
+
 
 def history(path: str, key: str, *, using: str) -> tuple[Revised, ...]:
     """Return every revision of `key`, oldest first."""
@@ -50,16 +54,14 @@ def as_of(path: str, key: str, moment: Moment, *, using: str) -> Revised | None:
     rows = _of_key(path, key, using)
     row = _until(rows, moment).order_by("-number").first()
     if row is None and _is_pruned(path, moment, using):
-        raise Pruned(
-            f'What "{key}" said then is not known: older revisions were removed by retention.'
-        )
+        raise Pruned(f'What "{key}" said then is not known: older revisions were removed or lost.')
     return revised(row) if row is not None and row.body is not None else None
 
 
 def locate(path: str, moment: Moment, *, using: str) -> tuple[int | None, int]:
     """Return the workspace's primary key (None: there is none) and its last revision at `moment`.
 
-    Raises `Pruned` where the workspace at that moment is no longer complete.
+    Raises `Pruned` where the workspace at that moment is no longer complete. Below 1 is nothing.
     """
     check_moment(moment)
     workspace = Workspace.objects.using(using).filter(path=path).first()
@@ -69,10 +71,11 @@ def locate(path: str, moment: Moment, *, using: str) -> tuple[int | None, int]:
     number: int = rows.order_by("-number").values_list("number", flat=True).first() or 0
     if isinstance(moment, int):
         number = max(number, min(moment, workspace.revision))
-    if number < workspace.history_from:
+    before_all = isinstance(moment, int) and moment < 1
+    if number < workspace.history_from and not before_all:
         raise Pruned(
             f"The past before revision {workspace.history_from} is not complete: older revisions "
-            "were removed by retention."
+            "were removed or lost."
         )
     return workspace.pk, number
 
@@ -125,8 +128,15 @@ def _is_pruned(path: str, moment: Moment, using: str) -> bool:
 
 
 def stored(moment: datetime.datetime) -> datetime.datetime:
-    """Return an aware datetime as this site's rows hold it."""
-    return moment if settings.USE_TZ else timezone.make_naive(moment)
+    """Return an aware datetime as this site's rows hold it.
+
+    One at the very edge of the calendar, where no offset can be applied, is taken as the edge.
+    """
+    try:
+        utc = min(max(moment.astimezone(datetime.UTC), _EARLIEST), _LATEST)
+    except OverflowError:
+        utc = _EARLIEST if moment.year == datetime.MINYEAR else _LATEST
+    return utc if settings.USE_TZ else timezone.make_naive(utc)
 
 
 def _aware(moment: datetime.datetime) -> datetime.datetime:

@@ -1,10 +1,12 @@
 """The every-turn layer: the index as lines and as the text that goes into a model's context.
 
-The text is kept in Django's cache under the workspace's index version, which is new whenever the
+The text is kept in Django's cache with the workspace's index version, which is new whenever the
 text changes; an unchanged index costs one read of the workspace row.
 """
 
 from __future__ import annotations
+
+import hashlib
 
 from django.core.cache import BaseCache, caches
 from django.db import connections
@@ -58,22 +60,24 @@ def listing(path: str, *, using: str) -> Listing:
     )
 
 
-def forget_text(version: str) -> None:
-    """Take the text of that version out of the cache."""
+def forget_text(path: str) -> None:
+    """Take the text of the workspace's index out of the cache."""
     cache = _cache()
     if cache is not None:
-        cache.delete(_name(version))
+        cache.delete(_name(path))
 
 
 def _text(path: str, version: str, budget: int | None, using: str) -> str:
-    cache, name = _cache(), _name(version)
-    text = cache.get(name) if cache is not None else None
-    if text is None:
-        text = rendering.index_text(_entries(path, using), budget=budget)
-        # Inside a transaction these may be rows that nobody else will ever see.
-        if cache is not None and not connections[using].in_atomic_block:
-            cache.set(name, text, conf.index_cache_seconds)
-    return str(text)
+    cache, name = _cache(), _name(path)
+    # One entry a workspace, whatever its versions: what is erased has no older copy there.
+    known, text = (cache.get(name) if cache is not None else None) or ("", "")
+    if known == version:
+        return str(text)
+    text = rendering.index_text(_entries(path, using), budget=budget)
+    # Inside a transaction these may be rows that nobody else will ever see.
+    if cache is not None and not connections[using].in_atomic_block:
+        cache.set(name, (version, text), conf.index_cache_seconds)
+    return text
 
 
 def _entries(path: str, using: str) -> list[tuple[str, str]]:
@@ -81,8 +85,9 @@ def _entries(path: str, using: str) -> list[tuple[str, str]]:
     return list(entries.order_by("key").values_list("key", "summary"))
 
 
-def _name(version: str) -> str:
-    return f"agent_memory.index.{version}"
+def _name(path: str) -> str:
+    """Return the cache's name for the workspace: digested, as caches take short plain names."""
+    return f"agent_memory.index.{hashlib.sha256(path.encode()).hexdigest()}"
 
 
 def _cache() -> BaseCache | None:

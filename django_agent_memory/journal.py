@@ -84,6 +84,8 @@ def find(call: Call, *, using: str, locking: bool = False) -> tuple[bool, Any]:
     )
     read = locked(rows, using) if locking else rows
     for digest, answer in read.values_list("digest", "answer"):
+        if not answer:
+            raise Refused(f'The recorded answer to "{call.name}" was redacted; use a new name.')
         if digest != call.digest:
             raise ReplayMismatch(
                 f'"{call.name}" already names another call; give a new call a new name.'
@@ -166,10 +168,13 @@ def encode(result: Any) -> str:
 
 
 def decode(answer: str) -> Any:
-    """Return the result that `encode` was given; raises `Refused` for one that was redacted."""
-    if not answer:
-        raise Refused("The recorded answer to this call was redacted.")
-    return _decoded(json.loads(answer))
+    """Return the result that `encode` was given; raises `Refused` for one that is damaged."""
+    try:
+        return _decoded(json.loads(answer))
+    except (ValueError, TypeError, AttributeError, KeyError, RecursionError):
+        raise Refused(
+            "The recorded answer to this call is damaged; make it under a new name."
+        ) from None
 
 
 def _encoded(value: Any) -> Any:

@@ -171,16 +171,17 @@ class Memory:
     def redact(self, key: str, revision: int | None = None, *, reason: str = "") -> Redacted:
         """Blank past revisions of `key` (or one of them) for good; see `writing.redact`."""
         self._check_writable()
-        return writing.redact(
+        redacted = writing.redact(
             self.path, key, revision=revision, actor=self.actor, reason=reason, using=self.using
         )
+        self._forget_index_text()
+        return redacted
 
     def erase(self, key: str | None = None) -> Erased:
         """Remove every row that holds the text of `key`, or of the whole workspace, for good."""
         self._check_writable()
-        version, _ = self.index_version()
         erased = writing.erase(self.path, key, using=self.using)
-        transaction.on_commit(lambda: index.forget_text(version), using=self._writes_to())
+        self._forget_index_text()
         return erased
 
     def configure(self, **values: Unpack[writing.WorkspaceValues]) -> Workspace:
@@ -313,6 +314,10 @@ class Memory:
         if isinstance(outcome, WasAbsent):
             return replace(outcome, suggestions=self.near_keys(outcome.key))
         return outcome
+
+    def _forget_index_text(self) -> None:
+        alias = self._writes_to()
+        transaction.on_commit(lambda: index.forget_text(self.path), using=alias)
 
     def _check_writable(self) -> None:
         if self.read_only:

@@ -9,8 +9,9 @@ from django.db.models import Max, Q
 
 from . import writing
 from .history import Moment, check_moment, stored
-from .models import Revision
+from .models import Revision, Workspace
 from .models.revision import RevisionQuerySet
+from .writing.channel import check_signature
 
 
 def plan(
@@ -18,9 +19,12 @@ def plan(
 ) -> tuple[list[writing.Restore], list[str]]:
     """Return the restores that undo the actor's writes, and the keys to be left alone.
 
-    Left alone is what others changed later, and what only a redacted revision could bring back.
+    Left alone is what others changed later, what only a redacted revision could bring back, and
+    what was before is not known because retention took it.
     """
     check_moment(since)
+    check_signature(actor, "")
+    complete_from = _complete_from(path, using)
     revisions = Revision.objects.using(using).filter(workspace__path=path)
     first = _first_number(revisions, since)
     from_then_on = revisions.filter(number__gte=first)
@@ -32,6 +36,11 @@ def plan(
         trails.setdefault(row[0], _Trail()).add(*row[1:], undone=actor)
     undoable = {key: trail for key, trail in trails.items() if not trail.others_followed}
     _find_what_was_before(undoable, first, revisions)
+    unknown = {
+        key
+        for key, trail in undoable.items()
+        if trail.before is None and trail.first <= complete_from
+    }
     redacted = set(
         revisions.filter(
             redacted=True, number__in=[t.before for t in undoable.values()]
@@ -40,9 +49,15 @@ def plan(
     changes = [
         writing.Restore(key=key, revision=trail.before or 0, expected_revision=trail.last)
         for key, trail in sorted(undoable.items())
-        if key not in redacted
+        if key not in redacted | unknown
     ]
-    return changes, sorted(trails.keys() - undoable.keys() | redacted)
+    return changes, sorted(trails.keys() - undoable.keys() | redacted | unknown)
+
+
+def _complete_from(path: str, using: str) -> int:
+    """Return the revision from which on retention has taken nothing."""
+    rows = Workspace.objects.using(using).filter(path=path)
+    return rows.values_list("history_from", flat=True).first() or 0
 
 
 def _first_number(revisions: RevisionQuerySet, since: Moment) -> int:
@@ -59,14 +74,14 @@ class _Trail:
     """The revisions of one key since the moment, followed oldest first."""
 
     before: int | None = None  # the last revision before the actor's first one
+    first: int = 0  # the actor's first revision
     last: int = 0  # what a note must be at now: 0 where it is forgotten
-    actor_was_here: bool = False
     others_followed: bool = False
 
     def add(self, number: int, by: str, gone: bool, *, undone: str) -> None:  # noqa: FBT001
         if by == undone:
-            self.actor_was_here = True
-        elif self.actor_was_here:
+            self.first = self.first or number
+        elif self.first:
             self.others_followed = True
         else:
             self.before = number

@@ -17,6 +17,7 @@ from django_agent_memory.writing import Restore, prune_revisions
 from .test_writing import assert_consistent
 
 DAY = datetime.timedelta(days=1)
+HOUR = datetime.timedelta(hours=1)
 NAIVE = datetime.datetime(2026, 1, 1)  # noqa: DTZ001
 
 
@@ -293,6 +294,65 @@ def test_the_last_of_each_key_are_kept(memory: Memory, keep: int, gone: int) -> 
     assert Revision.objects.filter(key="other").count() == 1
 
 
+def test_rollback_leaves_alone_what_was_before_retention(memory: Memory) -> None:
+    Memory("core", actor="bad").remember("k", "s", "bad")
+    prune(memory, days=0)
+    assert memory.rollback(actor="bad", since=6).left_alone == ("k",)
+    assert memory.recall("k") is not None
+
+
+@pytest.mark.parametrize("actor", ["\ud800", "\x00", None, 1, True, "a" * 256])
+def test_rollback_takes_an_actor_as_memory_does(memory: Memory, actor: Any) -> None:
+    with pytest.raises(Refused, match="actor"):
+        memory.rollback(actor=actor, since=1)
+
+
+EDGES = [
+    datetime.datetime(9999, 12, 31, 23, 59, 59, tzinfo=datetime.timezone(-12 * HOUR)),
+    datetime.datetime(1, 1, 1, tzinfo=datetime.timezone(12 * HOUR)),
+    datetime.datetime(9999, 12, 31, 23, 59, 59, 999999, tzinfo=datetime.UTC),
+    datetime.datetime(1, 1, 1, tzinfo=datetime.UTC),
+]
+
+
+@pytest.mark.parametrize("edge", EDGES, ids=str)
+def test_the_edges_of_the_calendar_are_moments_too(memory: Memory, edge: Any) -> None:
+    is_late = edge.year == 9999
+    assert (memory.as_of("k", edge) is not None) is is_late
+    assert memory.at(edge).keys() == (("k", "other") if is_late else ())
+    restored = memory.rollback(actor="scribe", since=edge).restored
+    assert bool(restored) is not is_late
+
+
+@pytest.mark.parametrize("number", [2**63 - 1, 2**63, 10**30])
+def test_a_number_beyond_all_is_beyond_the_end(memory: Memory, number: int) -> None:
+    assert memory.restore("k", number).outcome == "unchanged"
+    assert memory.as_of("k", number) == memory.as_of("k", 5)
+    assert memory.at(number).revision() == 5
+    assert memory.rollback(actor="scribe", since=number).restored == ()
+    with pytest.raises(Refused):
+        memory.redact("k", number)
+
+
+def test_restoring_broken_json_brings_back_its_text(memory: Memory) -> None:
+    Revision.objects.filter(number=3).update(body="{bad")
+    memory.restore("k", 3)
+    recalled = memory.recall("k")
+    assert recalled is not None
+    assert recalled.body == "{bad"
+    assert not Note.objects.get(key="k").body_is_json
+
+
+def test_json_of_any_depth_is_shown(memory: Memory) -> None:
+    deep = "[" * 5000 + "]" * 5000
+    Note.objects.filter(key="k").update(body=deep, body_is_json=True)
+    Revision.objects.filter(number=3).update(body=deep)
+    assert memory.history_lines("k")[1].endswith(")")
+    recalled = memory.recall("k")
+    assert recalled is not None
+    assert recalled.body == deep
+
+
 def test_at_least_one_is_kept(memory: Memory) -> None:
     with pytest.raises(Refused):
         prune(memory, days=0, keep=0)
@@ -301,7 +361,7 @@ def test_at_least_one_is_kept(memory: Memory) -> None:
 def test_the_pruned_past_says_so(memory: Memory) -> None:
     third, fifth = moment(3), moment(5)
     prune(memory, days=5.5)
-    with pytest.raises(Pruned, match="retention"):
+    with pytest.raises(Pruned, match="removed or lost"):
         memory.as_of("k", 3)
     with pytest.raises(Pruned):
         memory.as_of("k", third)
@@ -309,7 +369,10 @@ def test_the_pruned_past_says_so(memory: Memory) -> None:
         memory.at(3)
     with pytest.raises(Pruned):
         memory.at(third)
+    with pytest.raises(Pruned):
+        memory.restore("k", 3)
     assert memory.as_of("k", 0) is None
+    assert memory.at(0).keys() == ()
     assert memory.as_of("k", 4) is None
     assert memory.as_of("k", fifth) is not None
     assert memory.at(4).keys() == ("other",)

@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from django_agent_memory import Memory
 from django_agent_memory.journal import Calls
-from django_agent_memory.models import Note, RecordedCall, Revision
+from django_agent_memory.models import Note, RecordedCall, Revision, Workspace
 
 
 def run(*arguments: str) -> str:
@@ -49,7 +49,7 @@ def test_history(memory: Memory) -> None:
     assert lines[1].endswith("by scribe: she said so")
     assert run("memory_history", "core", "user/name", "--body", "1") == "Ann\n"
     assert "no body" in refusal("memory_history", "core", "user/name", "--body", "3")
-    assert "no body" in refusal("memory_history", "core", "user/name", "--body", "9")
+    assert "no revision 9" in refusal("memory_history", "core", "user/name", "--body", "9")
     memory.restore("user/name", 1)
     assert 'Did you mean "user/name"?' in refusal("memory_history", "core", "user/nam")
     assert "no history" in refusal("memory_history", "nowhere", "user/name")
@@ -84,6 +84,12 @@ def test_check(memory: Memory) -> None:
     Revision.objects.filter(number=2).delete()
     assert "1 revisions missing" in run("memory_check", "--repair")
     assert "no workspace" in refusal("memory_check", "--workspace", "nowhere")
+    Workspace.objects.create(path="bad path!")
+    err = io.StringIO()
+    with pytest.raises(CommandError, match="1 workspaces could not be checked"):
+        call_command("memory_check", stdout=io.StringIO(), stderr=err)
+    assert err.getvalue().startswith("bad path!: A workspace path is")
+    assert "Would remove" in run("memory_prune", "--revisions", "--days", "9")
     assert "workspace path" in refusal("memory_check", "--workspace", "a//b")
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from django_agent_memory import Memory, Save
+from django_agent_memory.exceptions import Pruned
 from django_agent_memory.models import IndexEntry, Note, Revision, Workspace
 from django_agent_memory.writing import find_defects, repair
 
@@ -65,6 +66,14 @@ def set_the_counter_back() -> None:
     Workspace.objects.update(revision=2)
 
 
+def set_another_revision() -> None:
+    Note.objects.filter(key="k1").update(revision=999)
+
+
+def set_the_start_ahead() -> None:
+    Workspace.objects.update(history_from=77)
+
+
 DAMAGE: list[tuple[Any, set[tuple[str, str]], str | None]] = [
     (lose_a_note, {("note_missing", "k1")}, "b1"),
     (lose_an_entry, {("entry_missing", "k1"), ("haystack_stale", "k1")}, "b1"),
@@ -80,6 +89,8 @@ DAMAGE: list[tuple[Any, set[tuple[str, str]], str | None]] = [
     (add_an_entry, {("entry_without_note", "new")}, "b1"),
     (lose_history, {("revisions_missing", ""), ("note_without_history", "k1")}, "b1"),
     (set_the_counter_back, {("revision_counter_behind", "")}, "b1"),
+    (set_another_revision, {("revision_differs", "k1")}, "b1"),
+    (set_the_start_ahead, {("history_start_ahead", "")}, "b1"),
 ]
 
 
@@ -122,6 +133,26 @@ def test_a_repair_shows_in_the_index_that_was_cached(memory: Memory) -> None:
     assert "by hand" in memory.list_memories()[1].line
     repair("core")
     assert "- k1: by hand" in memory.index_note()
+
+
+def test_a_dropped_line_is_kept_in_the_history(memory: Memory) -> None:
+    add_an_entry()
+    repair("core")
+    assert [revised.summary for revised in memory.history("new")] == ["by hand", None]
+    assert memory.at(8).index_note().endswith("- new: by hand")
+    assert "by hand" not in memory.index_note()
+    assert memory.keys() == memory.at(9).keys()
+
+
+def test_a_past_with_holes_says_that_it_is_not_complete(memory: Memory) -> None:
+    Revision.objects.filter(number=2).delete()
+    repair("core")
+    last = memory.revision()
+    with pytest.raises(Pruned):
+        memory.at(3)
+    with pytest.raises(Pruned):
+        memory.as_of("k1", 1)
+    assert memory.at(last).keys() == memory.keys()
 
 
 def test_repairing_what_is_sound_writes_nothing(memory: Memory) -> None:

@@ -193,6 +193,15 @@ def test_statements_of_a_recorded_write(django_assert_num_queries: Any) -> None:
         named("2").remember("k", "t", "c")
 
 
+@pytest.mark.django_db
+@pytest.mark.parametrize("answer", ["{bro", '["Nope",{}]', '["Recalled",{}]', "7", "[1]"])
+def test_a_damaged_record_is_said_to_be_damaged(answer: str) -> None:
+    named("n").remember("k", "s", "b")
+    RecordedCall.objects.update(answer=answer)
+    with pytest.raises(Refused, match="damaged"):
+        named("n").remember("k", "s", "b")
+
+
 def test_results_survive_being_stored() -> None:
     results = [
         None,

@@ -75,12 +75,21 @@ def test_erase_of_a_workspace(memory: Memory) -> None:
     assert memory.remember("new", "s", "b").revision == memory.revision()
 
 
-def test_erase_takes_the_text_out_of_the_cache(memory: Memory) -> None:
+@pytest.mark.parametrize("gone", ["erased", "redacted"])
+def test_the_text_goes_from_the_cache_too(memory: Memory, gone: str) -> None:
+    for summary in (SECRET, f"{SECRET} 2", "clean"):
+        memory.remember("k", summary, "b")
+        memory.index_note()
+        assert len(cache._cache) == 1
     memory.remember("k", SECRET, "b")
-    version = memory.index().version
-    assert SECRET in str(cache.get(f"agent_memory.index.{version}"))
-    memory.erase("k")
-    assert cache.get(f"agent_memory.index.{version}") is None
+    memory.index_note()
+    assert SECRET.encode() in b"".join(cache._cache.values())
+    if gone == "erased":
+        memory.erase("k")
+    else:
+        memory.remember("k", "clean", "b")
+        memory.redact("k")
+    assert not cache._cache
 
 
 def test_a_late_retry_does_not_bring_erased_text_back(memory: Memory) -> None:
@@ -91,7 +100,6 @@ def test_a_late_retry_does_not_bring_erased_text_back(memory: Memory) -> None:
 
 
 def test_erasing_nothing_changes_nothing(memory: Memory) -> None:
-    RecordedCall.objects.all().delete()
     before = Workspace.objects.values().get()
     erased = memory.erase("never")
     assert erased == type(erased)(notes=0, index_entries=0, revisions=0, recorded_calls=0)
@@ -127,6 +135,21 @@ def test_redact_of_a_forgotten_key_blanks_all(memory: Memory) -> None:
     assert (redacted.revisions, redacted.kept_revision) == (2, None)
     assert tables_that_hold(SECRET) == set()
     assert memory.recall("k") is None
+
+
+def test_what_never_was_is_neither_redacted_nor_erased(memory: Memory) -> None:
+    before = [list(model.objects.values()) for model in (Workspace, Revision, RecordedCall)]
+    redacted = memory.redact("never")
+    assert (redacted.revisions, redacted.recorded_calls, redacted.revision) == (0, 0, None)
+    assert memory.erase("never").recorded_calls == 0
+    with pytest.raises(Refused, match="no revision 0"):
+        memory.redact("never", 0)
+    assert before == [list(m.objects.values()) for m in (Workspace, Revision, RecordedCall)]
+
+
+def test_blanked_calls_keep_no_digest_to_guess_by(memory: Memory) -> None:
+    memory.erase("k")
+    assert set(RecordedCall.objects.filter(answer="").values_list("digest", "key")) == {("", "")}
 
 
 def test_redact_of_one_revision(memory: Memory) -> None:

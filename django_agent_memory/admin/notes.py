@@ -6,6 +6,7 @@ from typing import Any
 
 from django.contrib import admin
 from django.contrib.admin.views.main import ChangeList
+from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import URLPattern, path
@@ -128,6 +129,8 @@ class NoteAdmin(MemoryAdmin):
         note = self.get_object(request, object_id)
         if note is None:
             return super().history_view(request, object_id, extra_context)
+        if not self.has_view_permission(request, note):
+            raise PermissionDenied
         return HttpResponseRedirect(
             links.to_past(self.admin_site.name, "timeline", note.workspace.path, note.key)
         )

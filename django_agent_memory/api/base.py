@@ -20,7 +20,7 @@ from django_agent_memory.models import AgentKey
 
 from .access import Access, KeyAccess, UserAccess
 from .authentication import AgentKeyAuthentication, UserAuthentication
-from .parsing import JSONParser
+from .parsing import JSONParser, refuse_call_name
 from .problems import answer_problem
 from .rendering import JSON, JSONRenderer
 
@@ -52,6 +52,7 @@ class Endpoint(APIView):
     versioning_class = None
     http_method_names = ["get", "head", "post", "put", "patch", "delete"]
 
+    takes_call_names = False
     access: Access
     # Instances without state, shared by all requests.
     _authenticators = [AgentKeyAuthentication(), UserAuthentication()]
@@ -70,6 +71,8 @@ class Endpoint(APIView):
         request.version = request.versioning_scheme = None
         self.perform_authentication(request)
         key = request.auth
+        if request.method not in ("GET", "HEAD") and not self.takes_call_names:
+            refuse_call_name(request._request)
         self.access = KeyAccess(key) if isinstance(key, AgentKey) else UserAccess(request.user)
 
     def perform_authentication(self, request: Request) -> None:

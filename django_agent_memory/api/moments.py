@@ -42,7 +42,13 @@ def parse_moment(text: str, *, name: str) -> datetime.datetime:
 
 
 def parse_aware_moment(text: str, *, name: str) -> datetime.datetime:
-    """Return the time with its zone, on a site that stores them without one too."""
+    """Return the time with its zone; refuses one without an offset: whose midnight would it be?"""
+    try:
+        given = parse_datetime(text)
+    except ValueError:
+        given = None
+    if given is None or timezone.is_naive(given):
+        raise Refused(f"{name} must be a time with its offset, such as 2026-11-30T08:15:00Z.")
     value = parse_moment(text, name=name)
     return timezone.make_aware(value) if timezone.is_naive(value) else value
 

@@ -151,6 +151,12 @@ def call_name(request: HttpRequest) -> str | None:
     return name
 
 
+def refuse_call_name(request: HttpRequest) -> None:
+    """Raise `Refused` for an `Idempotency-Key` where it would be ignored, and trusted."""
+    if "Idempotency-Key" in request.headers:
+        raise Refused("Idempotency-Key is for tools/ and restore/; this address does not take it.")
+
+
 def whole_number(digits: str, *, name: str) -> int:
     """Return the number of a query parameter; raises `Refused` for anything but 1 to 18 digits."""
     if not re.fullmatch("[0-9]{1,18}", digits):

@@ -83,6 +83,7 @@ class RestoreView(Endpoint):
     """
 
     http_method_names = ["post"]
+    takes_call_names = True
 
     def post(self, request: Request, workspace: str | None = None) -> HttpResponse:
         """Restore the key."""

@@ -27,6 +27,7 @@ class ToolView(Endpoint):
     """
 
     http_method_names = ["get", "head", "post"]
+    takes_call_names = True
 
     def post(self, request: Request, tool: str, workspace: str | None = None) -> HttpResponse:
         """Call the tool with the JSON body."""

@@ -11,8 +11,7 @@ from django.db.models.functions import Length
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
-from django_agent_memory.exceptions import Refused
-from django_agent_memory.text.gate import parse_json
+from django_agent_memory.text.gate import is_sound_json, parse_json
 
 from .fields import ExactTextField, KeyField
 from .workspace import Workspace
@@ -126,12 +125,7 @@ def body_value(body: str, *, is_json: bool) -> Any:
 
     Reads are total: what raw SQL put there is shown, not raised.
     """
-    if not is_json:
-        return body
-    try:
-        return parse_json(body)
-    except Refused:
-        return body
+    return parse_json(body) if is_json and is_sound_json(body) else body
 
 
 def after_all_with(prefix: str) -> str | None:

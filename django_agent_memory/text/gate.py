@@ -131,6 +131,18 @@ def parse_json(text: str) -> Any:
         raise Refused(f"The JSON contains {_TOO_MANY_DIGITS}") from None
 
 
+def is_sound_json(text: str) -> bool:
+    """Whether `text` is JSON that may be read back: what raw SQL put there may be anything."""
+    try:
+        value = parse_json(text)
+        # Only what has that many brackets can be that deep; walking large values costs.
+        if text.count("[") + text.count("{") > MAX_JSON_DEPTH:
+            check_json(value, name="body")
+    except Refused:
+        return False
+    return True
+
+
 def _children(value: Any, name: str) -> list[Any]:
     """Check one JSON value and return what it contains."""
     check = _CHECKS.get(type(value))

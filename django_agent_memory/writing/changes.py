@@ -12,6 +12,7 @@ from django_agent_memory.models import Revision
 from django_agent_memory.text import gate
 
 _BATCH_CHANGES = 500
+_LARGEST_NUMBER = 2**63 - 1  # what the databases hold; a larger one is beyond the end as well
 _BATCH_CHARACTERS = 2_000_000
 
 
@@ -76,7 +77,8 @@ def check(change: Change) -> Checked:
         return Checked(Revision.Operation.FORGET, key, expected)
     if isinstance(change, Restore):
         check_revision(change.revision, name="revision")
-        return Checked(Revision.Operation.RESTORE, key, expected, restores=change.revision)
+        number = min(change.revision, _LARGEST_NUMBER)
+        return Checked(Revision.Operation.RESTORE, key, expected, restores=number)
     summary = change.summary
     if summary is not None:
         gate.check_text(summary, name="summary", limit=conf.max_summary_length)

@@ -14,7 +14,7 @@ from typing import Any
 from django.db import models, router
 from django.utils import timezone
 
-from django_agent_memory.exceptions import Refused
+from django_agent_memory.exceptions import Pruned, Refused
 from django_agent_memory.models import IndexEntry, Note, Revision, Workspace
 from django_agent_memory.models.workspace import new_index_version
 from django_agent_memory.results import Outcome
@@ -186,6 +186,8 @@ class Transcript:
         if row is None:
             of_key = self.rows(Revision).filter(workspace=self.workspace, key=change.key)
             row = of_key.filter(number__lte=change.restores).order_by("-number").first()
+        if row is None and change.restores < self.workspace.history_from:
+            raise Pruned(f'What "{change.key}" said then is gone: it was removed or lost.')
         if row is None:
             raise Refused(f'"{change.key}" has no revision up to {change.restores}.')
         if row.redacted:
@@ -193,7 +195,10 @@ class Transcript:
                 f'Revision {row.number} of "{change.key}" was redacted; its text is gone.'
             )
         return change._replace(
-            text=row.body, is_json=row.body_is_json, summary=row.summary, restores=row.number
+            text=row.body,
+            is_json=row.body_is_json and gate.is_sound_json(row.body or ""),
+            summary=row.summary,
+            restores=row.number,
         )
 
     def _store_notes(self, after: dict[str, State], before: dict[str, State]) -> None:

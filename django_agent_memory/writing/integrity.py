@@ -2,7 +2,8 @@
 
 The history is what was written through the channel. Where a note or an index entry says something
 else, that is adopted as a new revision (both texts stay readable); what the history has and the
-tables lost is put back; an index entry that neither knows is dropped.
+tables lost is put back; an index entry that neither knows is dropped, once a
+revision has kept it.
 """
 
 from __future__ import annotations
@@ -13,7 +14,6 @@ from typing import Any
 from django.db import models, router
 from django.db.models import Max
 
-from django_agent_memory.exceptions import Refused
 from django_agent_memory.models import IndexEntry, Note, Revision, Workspace
 from django_agent_memory.results import Defect
 from django_agent_memory.text import gate
@@ -79,10 +79,12 @@ class _Rows:
             found.append("haystack_stale")
         if self._is_broken_json():
             found.append("broken_json")
+        if self.last is not None and self.note.revision != self.last.number:
+            found.append("revision_differs")
         return found
 
-    def mended(self, key: str) -> Checked:
-        """Return the change that makes the tables agree."""
+    def mended(self, key: str) -> list[Checked]:
+        """Return the changes that make the tables agree; what they drop is a revision first."""
         last = self.last if self.last is not None and self.last.body is not None else None
         summary = self.summary
         if summary is None and last is not None:
@@ -92,17 +94,13 @@ class _Rows:
         elif last is not None:
             text, is_json = last.body or "", last.body_is_json
         else:
-            return Checked(Revision.Operation.REPAIR, key, None)
-        return Checked(Revision.Operation.REPAIR, key, None, text, is_json, summary)
+            lonely = Checked(Revision.Operation.REPAIR, key, None, summary=self.summary)
+            return [lonely, lonely._replace(summary=None)]
+        return [Checked(Revision.Operation.REPAIR, key, None, text, is_json, summary)]
 
     def _is_broken_json(self) -> bool:
-        if self.note is None or not self.note.body_is_json:
-            return False
-        try:
-            gate.parse_json(self.note.body)
-        except Refused:
-            return True
-        return False
+        note = self.note
+        return note is not None and note.body_is_json and not gate.is_sound_json(note.body)
 
 
 def _of_workspace(workspace: Workspace, alias: str) -> Iterator[Defect]:
@@ -112,6 +110,8 @@ def _of_workspace(workspace: Workspace, alias: str) -> Iterator[Defect]:
     missing = workspace.revision - workspace.revisions_removed - revisions.count()
     if missing > 0:
         yield Defect(kind="revisions_missing", key="", count=missing)
+    if workspace.history_from > workspace.revision:
+        yield Defect(kind="history_start_ahead", key="")
 
 
 def _key_batches(workspace: Workspace, alias: str) -> Iterator[list[str]]:
@@ -171,8 +171,13 @@ def _repair_workspace(path: str, alias: str) -> list[Defect]:
 def _set_counters(workspace: Workspace, alias: str) -> None:
     revisions: models.QuerySet[Revision] = Revision.objects.using(alias).filter(workspace=workspace)
     last = max(workspace.revision, revisions.aggregate(last=Max("number"))["last"] or 0)
+    removed = last - revisions.count()
+    # What is missing without having been removed may have been anything: the past is unknown.
+    is_lost = removed > workspace.revisions_removed
     Workspace.objects.using(alias).filter(pk=workspace.pk).update(
-        revision=last, revisions_removed=last - revisions.count()
+        revision=last,
+        revisions_removed=removed,
+        history_from=last if is_lost else min(workspace.history_from, last),
     )
 
 
@@ -183,7 +188,8 @@ def _repair_keys(path: str, keys: list[str], actor: str, reason: str, alias: str
             return []
         rows = _rows_by_key(workspace, keys, alias)
         found = [Defect(kind=kind, key=key) for key in keys for kind in rows[key].defects(key)]
-        changes = [rows[key].mended(key) for key in sorted({defect.key for defect in found})]
+        defective = sorted({defect.key for defect in found})
+        changes = [change for key in defective for change in rows[key].mended(key)]
         # Whatever SQL did to the entries, the text in the cache does not show it.
         transcript = Transcript(workspace, alias, actor, reason, index_changed=True)
         transcript.write(changes)

@@ -7,7 +7,6 @@ section as every write.
 from __future__ import annotations
 
 import datetime
-from typing import Any
 
 from django.db import models, router
 from django.db.models import F, OuterRef, Subquery
@@ -107,13 +106,15 @@ def _redact(transcript: Transcript, key: str, revision: int | None) -> Redacted:
     state = transcript.read({key})[key]
     past = transcript.rows(Revision).filter(workspace=workspace, key=key)
     if revision is not None:
-        if revision == state.revision:
+        if revision == state.revision and revision:
             raise Refused(f'Revision {revision} is what "{key}" says now; forget it or replace it.')
         past = past.filter(number=revision)
         if not past.exists():
             raise Refused(f'"{key}" has no revision {revision}.')
+    elif not past.exists():
+        return _nothing_redacted(key, None, workspace.revision)
     count = _blank(past.filter(redacted=False).exclude(number=state.revision))
-    calls = _blank_calls(transcript.rows(RecordedCall), workspace, key)
+    calls = _blank_calls(transcript.rows(RecordedCall), workspace, key, others=count > 0)
     number = None
     if count or calls:
         number = transcript.revise(Revision.Operation.REDACT, key, state)
@@ -142,13 +143,14 @@ def _blank(revisions: models.QuerySet[Revision]) -> int:
 
 
 def _blank_calls(
-    calls: models.QuerySet[RecordedCall], workspace: Workspace, key: str | None, **also: Any
+    calls: models.QuerySet[RecordedCall], workspace: Workspace, key: str | None, *, others: bool
 ) -> int:
-    """Blank the recorded answers that may show `key`: its own, and those about several keys."""
+    """Blank the recorded answers to calls about `key`, and to `others` that may show it too."""
     rows = calls.filter(workspace=workspace).exclude(answer="")
     if key is not None:
-        rows = rows.filter(key__in=[key, ""])
-    return rows.update(answer="", **also)
+        rows = rows.filter(key__in=[key, ""] if others else [key])
+    # Without its digest too: a short text could be guessed from it.
+    return rows.update(answer="", digest="")
 
 
 def _erase(workspace: Workspace, key: str | None, alias: str) -> Erased:
@@ -162,7 +164,7 @@ def _erase(workspace: Workspace, key: str | None, alias: str) -> Erased:
         )
     }
     calls = RecordedCall.objects.using(alias)
-    counts["recorded_calls"] = _blank_calls(calls, workspace, key)
+    counts["recorded_calls"] = _blank_calls(calls, workspace, key, others=any(counts.values()))
     calls.filter(workspace=workspace, **of_key).update(key="")
     if any(counts.values()):
         # The erasure counts as a revision, so that whoever compares numbers sees a change; its row,
@@ -203,7 +205,7 @@ def _prune(
     return len(found)
 
 
-def _nothing_redacted(key: str, revision: int | None) -> Redacted:
+def _nothing_redacted(key: str, revision: int | None, last: int = 0) -> Redacted:
     if revision is not None:
         raise Refused(f'"{key}" has no revision {revision}.')
     return Redacted(
@@ -212,5 +214,5 @@ def _nothing_redacted(key: str, revision: int | None) -> Redacted:
         recorded_calls=0,
         kept_revision=None,
         revision=None,
-        workspace_revision=0,
+        workspace_revision=last,
     )

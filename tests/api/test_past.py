@@ -86,6 +86,10 @@ def test_the_whole_memory_at_a_revision(agent: Agent) -> None:
         ("as-of/", {"key": "k", "revision": "true"}),
         ("as-of/", {"key": "k", "revision": "9" * 30}),
         ("as-of/", {"key": "k", "at": "yesterday"}),
+        ("as-of/", {"key": "k", "at": "2026-11-30T04:08:56"}),
+        ("as-of/", {"key": "k", "at": "2026-11-30"}),
+        ("as-of/", {"at": "9999-12-31T23:59:59-12:00"}),
+        ("as-of/", {"at": "0001-01-01T00:00:00+12:00"}),
         ("as-of/", {"key": "", "revision": "1"}),
     ],
 )
@@ -197,11 +201,17 @@ def test_rollback_is_for_users_who_may_write(agent: Agent) -> None:
         {"actor": "bad"}, {"actor": 5, "since": 1}, {"actor": "bad", "since": True},
         {"actor": "bad", "since": 1.5}, {"actor": "bad", "since": "soon"},
         {"actor": "bad", "since": None}, {"actor": "bad", "since": "0001-01-01T00:00:00+23:59"},
-        {"actor": "bad", "since": "9999-12-31T23:59:59-23:59"},
+        {"actor": "bad", "since": "9999-12-31T23:59:59-23:59"}, {"actor": "\x00", "since": 1},
+        {"actor": "bad", "since": "2026-01-01T00:00:00"},
     ]  # fmt: skip
     before = stored()
     for body in bad:
         assert_problem(client.post(address, body, content_type="application/json"), 400)
+    lone = '{"actor": "\\ud800", "since": 1}'
+    assert_problem(client.post(address, lone, content_type="application/json"), 400)
+    named = {"headers": {"Idempotency-Key": "n"}}
+    response = client.post(address, undo, content_type="application/json", **named)
+    assert "Idempotency-Key" in assert_problem(response, 400)["detail"]
     later = {"actor": "bad", "since": "2090-01-01T00:00:00Z"}
     none = client.post(address, later, content_type="application/json").json()
     assert none["restored"] == []

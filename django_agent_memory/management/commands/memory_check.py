@@ -32,24 +32,34 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, workspace: str | None, repair: bool, **options: Any) -> None:
         found = 0
+        unchecked = 0
         for path in chosen_paths(workspace):
-            for defect in self._defects(path, repair=repair):
-                found += 1
+            try:
+                defects = _defects(path, repair=repair)
+            except AgentMemoryError as error:
+                unchecked += 1
+                self.stderr.write(f"{one_line(path)}: {error}")
+                continue
+            found += len(defects)
+            for defect in defects:
                 self.stdout.write(f"{path}: {_described(defect)}")
+        self._conclude(found, unchecked, repair=repair)
+
+    def _conclude(self, found: int, unchecked: int, *, repair: bool) -> None:
         if repair:
             self.stdout.write(f"{found} repaired.")
         elif found:
             raise CommandError(f"{found} found; run again with --repair to mend them.")
-        else:
+        elif not unchecked:
             self.stdout.write("No defect found.")
+        if unchecked:
+            raise CommandError(f"{unchecked} workspaces could not be checked, as said above.")
 
-    def _defects(self, path: str, *, repair: bool) -> list[Defect]:
-        try:
-            if repair:
-                return writing.repair(path, actor="manage.py", reason="memory_check --repair")
-            return list(writing.find_defects(path))
-        except AgentMemoryError as error:
-            raise CommandError(str(error)) from error
+
+def _defects(path: str, *, repair: bool) -> list[Defect]:
+    if repair:
+        return writing.repair(path, actor="manage.py", reason="memory_check --repair")
+    return list(writing.find_defects(path))
 
 
 def _described(defect: Defect) -> str:

@@ -36,12 +36,17 @@ class Command(BaseCommand):
             hint = rendering.did_you_mean(memory.near_keys(key))
             raise CommandError(f'"{key}" has no history in {memory.path}. {hint}'.strip())
         if number is not None:
-            texts = [revised.text for revised in revisions if revised.number == number]
-            if not texts or texts[0] is None:
-                raise CommandError(f'Revision {number} of "{key}" has no body.')
-            self.stdout.write(texts[0], ending="")
+            self._print_body(key, {revised.number: revised.text for revised in revisions}, number)
             return
         for line, revised in zip(memory.history_lines(key), revisions, strict=True):
             by = f" by {rendering.one_line(revised.actor)}" if revised.actor else ""
             why = f": {rendering.one_line(revised.reason)}" if revised.reason else ""
             self.stdout.write(line + by + why)
+
+    def _print_body(self, key: str, texts: dict[int, str | None], number: int) -> None:
+        if number not in texts:
+            raise CommandError(f'"{key}" has no revision {number} (any more).')
+        text = texts[number]
+        if text is None:
+            raise CommandError(f'Revision {number} of "{key}" is a forget: it has no body.')
+        self.stdout.write(text, ending="")

@@ -53,6 +53,8 @@ class Command(BaseCommand):
 
     def _prune_revisions(self, paths: list[str], options: dict[str, Any]) -> None:
         days, keep = _retention(options)
+        if keep < 1:
+            raise CommandError("At least the last revision of each key is kept: --keep 1 or more.")
         total = 0
         for path in paths:
             try:
@@ -63,7 +65,8 @@ class Command(BaseCommand):
                     dry_run=not options["apply"],
                 )
             except AgentMemoryError as error:
-                raise CommandError(str(error)) from error
+                self.stderr.write(f"{path}: {error}")
+                continue
             if count:
                 self.stdout.write(f"{path}: {count} revisions")
             total += count
