@@ -148,16 +148,18 @@ def _recorded_by_another(call: Call, using: str) -> Any:
 
 def _record(call: Call, result: Any, *, workspace: Workspace, using: str) -> None:
     """Store the result; a name that is taken undoes the transaction by `AlreadyRecorded`."""
+    row = RecordedCall(
+        workspace=workspace,
+        caller=call.caller,
+        name=call.name,
+        verb=call.verb,
+        key=call.key,
+        digest=call.digest,
+        answer=encode(result),
+    )
     try:
-        RecordedCall.objects.using(using).create(
-            workspace=workspace,
-            caller=call.caller,
-            name=call.name,
-            verb=call.verb,
-            key=call.key,
-            digest=call.digest,
-            answer=encode(result),
-        )
+        # One row, by the shorter of the ORM's two ways to insert.
+        RecordedCall.objects.using(using).bulk_create([row])
     except IntegrityError:
         raise AlreadyRecorded from None
 
