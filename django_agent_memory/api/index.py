@@ -50,6 +50,8 @@ def _prefers_json(request: HttpRequest) -> bool:
     Django's own choice would take `application/json; charset=utf-8` for another type.
     """
     for accepted in request.accepted_types:
+        if not accepted.quality:
+            continue
         kind = f"{accepted.main_type}/{accepted.sub_type}"
         if kind in (TEXT, "text/*", "*/*"):
             return False
