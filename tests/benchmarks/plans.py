@@ -12,19 +12,19 @@ from django_agent_memory import Memory
 from .corpus import saves, stored
 from .timing import Row
 
-_WORKSPACES = 10
+_WORKSPACES = 60
 _EXPLAIN = {"sqlite": "EXPLAIN QUERY PLAN", "postgresql": "EXPLAIN", "mysql": "EXPLAIN"}
 _TABLES = ("agent_memory_note", "agent_memory_indexentry", "agent_memory_workspace")
 
 
 def run(scale: float) -> Iterator[Row]:
     """Yield a row for each statement, with its plan instead of a time."""
-    for name, plan in plans(max(30, int(3_000 * scale))).items():
+    for name, plan in plans(max(120, int(6_000 * scale))).items():
         yield Row(case=f"plan of {name}", contender=" · ".join(plan), p50="")
 
 
 def plans(notes: int) -> dict[str, list[str]]:
-    """Return the plan of every read, in and out of a write, in one of ten equal workspaces."""
+    """Return the plan of every read, in and out of a write, in one of sixty equal workspaces."""
     for number in range(_WORKSPACES):
         memory = stored(notes // _WORKSPACES, f"plans/{number}")
     _analyze()
