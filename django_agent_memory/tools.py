@@ -178,7 +178,7 @@ def _list_memories(memory: Memory) -> Answer:
     listing = memory.listing()
     lines = listing.lines
     return Answer(
-        text="\n".join(line.line for line in lines) or rendering.NO_MEMORIES,
+        text=rendering.memory_list(line.line for line in lines),
         data={
             "memories": [{"key": line.key, "summary": line.summary} for line in lines],
             "total": len(lines),

@@ -64,9 +64,9 @@ def index_text(entries: Iterable[tuple[str, str]], *, budget: int | None = None)
     return "\n".join(lines)
 
 
-def memory_list(entries: Iterable[tuple[str, str]]) -> str:
+def memory_list(lines: Iterable[str]) -> str:
     """Return the index lines, or `(no memories saved yet.)`."""
-    return "\n".join(index_line(key, summary) for key, summary in entries) or NO_MEMORIES
+    return "\n".join(lines) or NO_MEMORIES
 
 
 def excerpt(body: str, hit: int | None) -> tuple[str, bool]:

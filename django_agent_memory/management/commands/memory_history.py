@@ -38,7 +38,7 @@ class Command(BaseCommand):
         if number is not None:
             self._print_body(key, {revised.number: revised.text for revised in revisions}, number)
             return
-        for line, revised in zip(memory.history_lines(key), revisions, strict=True):
+        for line, revised in zip(memory.lines_of(revisions), revisions, strict=True):
             by = f" by {rendering.one_line(revised.actor)}" if revised.actor else ""
             why = f": {rendering.one_line(revised.reason)}" if revised.reason else ""
             self.stdout.write(line + by + why)
