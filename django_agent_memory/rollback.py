@@ -41,11 +41,8 @@ def plan(
         for key, trail in undoable.items()
         if trail.before is None and trail.first <= complete_from
     }
-    redacted = set(
-        revisions.filter(
-            redacted=True, number__in=[t.before for t in undoable.values()]
-        ).values_list("key", flat=True)
-    )
+    blanked = set(revisions.filter(redacted=True).values_list("number", flat=True))
+    redacted = {key for key, trail in undoable.items() if trail.before in blanked}
     changes = [
         writing.Restore(key=key, revision=trail.before or 0, expected_revision=trail.last)
         for key, trail in sorted(undoable.items())

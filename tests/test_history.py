@@ -301,6 +301,17 @@ def test_rollback_leaves_alone_what_was_before_retention(memory: Memory) -> None
     assert memory.recall("k") is not None
 
 
+def test_rollback_leaves_alone_what_only_a_redacted_revision_could_bring_back(
+    memory: Memory,
+) -> None:
+    Memory("core", actor="bad").remember("k", "s", "bad")
+    memory.redact("k", 5)
+    assert memory.rollback(actor="bad", since=6).left_alone == ("k",)
+    recalled = memory.recall("k")
+    assert recalled is not None
+    assert recalled.body == "bad"
+
+
 @pytest.mark.parametrize("actor", ["\ud800", "\x00", None, 1, True, "a" * 256])
 def test_rollback_takes_an_actor_as_memory_does(memory: Memory, actor: Any) -> None:
     with pytest.raises(Refused, match="actor"):
