@@ -7,13 +7,17 @@ text changes; an unchanged index costs one read of the workspace row.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
+from typing import Any
 
 from django.core.cache import BaseCache, caches
 from django.db import connections
+from django.db.models import QuerySet
 
 from django_agent_memory.conf import conf
 from django_agent_memory.models import IndexEntry, Workspace
 from django_agent_memory.results import Index, IndexLine, Listing
+from django_agent_memory.streaming import stream
 from django_agent_memory.text import rendering
 
 
@@ -27,9 +31,12 @@ def read_index(path: str, *, using: str) -> Index:
     )
     if row is None:
         return Index(text="", version="", workspace_revision=0)
-    version, budget, revision = row
+    version, _budget, revision = row
+    known = _known(path, version)
     return Index(
-        text=_text(path, version, budget, using), version=version, workspace_revision=revision
+        text=_built(path, row, using) if known is None else known,
+        version=version,
+        workspace_revision=revision,
     )
 
 
@@ -67,22 +74,48 @@ def forget_text(path: str) -> None:
         cache.delete(_name(path))
 
 
-def _text(path: str, version: str, budget: int | None, using: str) -> str:
-    cache, name = _cache(), _name(path)
+def _known(path: str, version: str) -> str | None:
+    """Return the cached text of that version, None if there is none."""
+    cache = _cache()
     # One entry a workspace, whatever its versions: what is erased has no older copy there.
-    known, text = (cache.get(name) if cache is not None else None) or ("", "")
-    if known == version:
-        return str(text)
-    text = rendering.index_text(_entries(path, using), budget=budget)
+    known, text = (cache.get(_name(path)) if cache is not None else None) or ("", "")
+    return str(text) if known == version else None
+
+
+def _built(path: str, row: tuple[str, int | None, int], using: str) -> str:
+    """Return the text made of the entries, which the cache keeps."""
+    version, budget, revision = row
+    entries = _Entries(path, using, budget=budget, revision=revision)
+    text = rendering.index_text(entries, budget=budget, count=entries.count)
+    cache = _cache()
     # Inside a transaction these may be rows that nobody else will ever see.
     if cache is not None and not connections[using].in_atomic_block:
-        cache.set(name, (version, text), conf.index_cache_seconds)
+        cache.set(_name(path), (version, text), conf.index_cache_seconds)
     return text
 
 
-def _entries(path: str, using: str) -> list[tuple[str, str]]:
+class _Entries:
+    """The entries that a text may show, read while it is made, and the number of all."""
+
+    def __init__(self, path: str, using: str, *, budget: int | None, revision: int) -> None:
+        self._all = _entries(path, using)
+        # Every entry took a revision.
+        most = revision if budget is None else min(revision, rendering.too_many(budget))
+        rows = self._all if budget is None else self._all[: rendering.too_many(budget)]
+        self._reading = stream(rows, at_most=most)
+
+    def __iter__(self) -> Iterator[tuple[str, str]]:
+        return self._reading
+
+    def count(self) -> int:
+        """Return the number of all entries, and read no more of them."""
+        self._reading.close()
+        return self._all.count()
+
+
+def _entries(path: str, using: str) -> QuerySet[IndexEntry, Any]:
     entries = IndexEntry.objects.using(using).filter(workspace__path=path)
-    return list(entries.order_by("key").values_list("key", "summary"))
+    return entries.order_by("key").values_list("key", "summary")
 
 
 def _name(path: str) -> str:

@@ -9,7 +9,7 @@ import pytest
 from django.core.cache import cache
 from django.db import transaction
 
-from django_agent_memory import Memory, Save
+from django_agent_memory import Memory, Save, streaming
 from django_agent_memory.models import IndexEntry, Note, Workspace
 
 
@@ -67,12 +67,30 @@ def test_the_version_is_new_whenever_the_text_is(memory: Memory) -> None:
 
 
 def test_a_budget_cuts_the_text_and_list_memories_stays_whole(memory: Memory) -> None:
-    memory.configure(index_budget=len("[memory index]\n- k0: summary 0"))
-    assert memory.index_note() == (
+    memory.remember("k2", "long " * 20, "b")
+    cut = (
         "[memory index]\n- k0: summary 0\n"
         "(showing 1 of 3 memories — search(pattern) finds the rest.)"
     )
+    memory.configure(index_budget=len(cut))
+    assert memory.index_note() == cut
     assert len(memory.list_memories()) == 3
+
+
+@pytest.mark.parametrize("few", [True, False])
+def test_the_edge_of_the_budget(memory: Memory, monkeypatch: Any, few: bool) -> None:
+    monkeypatch.setattr(streaming, "FEW", 2_000 if few else 0)
+    memory.apply([Save(key=f"k{n}", summary=f"summary {n}", body="b") for n in range(3, 9)])
+    whole = memory.index_note()
+    last = "(showing {} of 9 memories — search(pattern) finds the rest.)"
+    for less, shown in [(-1, 9), (0, 9), (1, 5)]:
+        memory.configure(index_budget=len(whole) - less)
+        expected = [*whole.split("\n")[: shown + 1], *([last.format(shown)] if shown < 9 else [])]
+        assert memory.index_note().split("\n") == expected
+        assert len(memory.index_note()) <= len(whole) - less
+    for budget in (0, 1, 14, 70):
+        memory.configure(index_budget=budget)
+        assert memory.index_note() == f"[memory index]\n{last.format(0)}"
 
 
 def test_a_rolled_back_write_leaves_no_text_behind(memory: Memory) -> None:

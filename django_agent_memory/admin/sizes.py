@@ -10,6 +10,7 @@ from django.db import connections
 
 from django_agent_memory.conf import conf
 from django_agent_memory.models import IndexEntry, Workspace
+from django_agent_memory.streaming import stream
 from django_agent_memory.text import rendering
 
 
@@ -34,7 +35,8 @@ def _measured(missing: dict[int, Workspace], cache: BaseCache | None) -> dict[in
     entries = IndexEntry.objects.filter(workspace__in=missing).order_by("workspace_id", "key")
     sizes = dict.fromkeys(missing, 0)
     rows = entries.values_list("workspace_id", "key", "summary")
-    for pk, group in groupby(rows, key=lambda row: row[0]):
+    at_most = sum(row.revision for row in missing.values())  # Every entry took a revision.
+    for pk, group in groupby(stream(rows, at_most=at_most), key=lambda row: row[0]):
         lines = ((key, summary) for _, key, summary in group)
         sizes[pk] = len(rendering.index_text(lines, budget=missing[pk].index_budget))
     # Inside a transaction these may be rows that nobody else will ever see.

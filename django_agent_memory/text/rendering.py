@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import datetime
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from itertools import islice
 
 INDEX_HEADER = "[memory index]"
 NO_MEMORIES = "(no memories saved yet.)"
@@ -25,6 +26,8 @@ GONE = object()
 # Shown nowhere, so that a line reads the way it is stored: Unicode tag characters (invisible text)
 # and the explicit directional formatting characters (embeddings, overrides, isolates).
 _HIDDEN = re.compile("[\U000e0000-\U000e007f\u202a-\u202e\u2066-\u2069]")
+_SHOWING = re.compile(r"\(showing (\d+) of (\d+) memories — .*\)")
+_BLOCK = 1_000
 
 
 def one_line(text: str) -> str:
@@ -47,21 +50,32 @@ def index_line(key: str, summary: str) -> str:
     return f"- {one_line(key)}: {fit_summary(summary)}"
 
 
-def index_text(entries: Iterable[tuple[str, str]], *, budget: int | None = None) -> str:
+def index_text(
+    entries: Iterable[tuple[str, str]],
+    *,
+    budget: int | None = None,
+    count: Callable[[], int] | None = None,
+) -> str:
     """Return the header and one line an entry, "" without entries; no final newline.
 
-    With a `budget` (cp) the lines that fit are followed by one that says how many there are.
+    A text longer than `budget` (cp) is cut to as many lines as leave room for a last one that says
+    how many there are; header and last line stand whatever the budget. `count` returns the number
+    of entries, and spares reading those that are not shown. Nothing but what is shown is held.
     """
-    lines = [INDEX_HEADER, *(index_line(key, summary) for key, summary in entries)]
-    if len(lines) == 1:
-        return ""
-    shown = len(lines) if budget is None else _count_within(lines, budget)
-    if shown < len(lines):
-        total = len(lines) - 1
-        lines[shown:] = [
-            f"(showing {shown - 1} of {total} memories — search(pattern) finds the rest.)"
-        ]
-    return "\n".join(lines)
+    return _whole(entries) if budget is None else _within(entries, budget, count)
+
+
+def index_size(text: str) -> tuple[int, int]:
+    """Return how many entries an index text shows, and of how many."""
+    cut = _SHOWING.fullmatch(text, text.rfind("\n") + 1)
+    if cut:
+        return int(cut[1]), int(cut[2])
+    return text.count("\n"), text.count("\n")
+
+
+def too_many(budget: int) -> int:
+    """Return a number of entries that never all fit into `budget` cp."""
+    return budget // (1 + len(index_line("", "s"))) + 1
 
 
 def memory_list(lines: Iterable[str]) -> str:
@@ -175,11 +189,34 @@ def history_value(value: object) -> str:
     return one_line(str(value))
 
 
-def _count_within(lines: Sequence[str], budget: int) -> int:
-    """Return how many of `lines`, joined, fit into `budget` cp; the header, first, always does."""
-    used = len(lines[0])
-    for count, line in enumerate(lines[1:], start=1):
+def _whole(entries: Iterable[tuple[str, str]]) -> str:
+    lines = (index_line(key, summary) for key, summary in entries)
+    # In blocks, as a list of all lines takes twice the memory of the text.
+    blocks = [INDEX_HEADER]
+    while block := "\n".join(islice(lines, _BLOCK)):
+        blocks.append(block)
+    return "\n".join(blocks) if len(blocks) > 1 else ""
+
+
+def _within(
+    entries: Iterable[tuple[str, str]], budget: int, count: Callable[[], int] | None
+) -> str:
+    rows = iter(entries)
+    lines, used = [INDEX_HEADER], len(INDEX_HEADER)
+    for key, summary in rows:
+        line = index_line(key, summary)
+        if used + 1 + len(line) > budget:
+            break
+        lines.append(line)
         used += 1 + len(line)
-        if used > budget:
-            return count
-    return len(lines)
+    else:
+        return "\n".join(lines) if len(lines) > 1 else ""
+    seen = len(lines)  # The header stands for the one that did not fit.
+    total = max(seen, count()) if count is not None else seen + sum(1 for _ in rows)
+    while len(lines) > 1 and used + 1 + len(_showing(len(lines) - 1, total)) > budget:
+        used -= 1 + len(lines.pop())
+    return "\n".join([*lines, _showing(len(lines) - 1, total)])
+
+
+def _showing(shown: int, total: int) -> str:
+    return f"(showing {shown} of {total} memories — search(pattern) finds the rest.)"

@@ -10,6 +10,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from django_agent_memory.memory import Memory
+from django_agent_memory.models import IndexEntry, Workspace
 from tests.factories import UserFactory
 
 from .conftest import Agent, assert_problem
@@ -173,3 +174,16 @@ def test_no_foreign_index(agent: Agent) -> None:
     Memory("core/sub").remember("k", "hidden", "b")
     assert_problem(agent.get("index/core/sub/"), 404)
     assert agent.get("index/core/sub/").content == agent.get("index/nowhere/").content
+
+
+def test_an_unchanged_index_of_100_000_lines_is_one_statement_of_the_index(agent: Agent) -> None:
+    workspace = Workspace.objects.get(path="core")
+    rows = (IndexEntry(workspace=workspace, key=f"k{n:06}", summary="s") for n in range(100_000))
+    IndexEntry.objects.bulk_create(rows, batch_size=5_000)
+    etag = f'"{workspace.index_version}"'
+    with CaptureQueriesContext(connection) as queries:
+        response = agent.get("index/", headers={"If-None-Match": etag})
+    assert (response.status_code, response["ETag"]) == (304, etag)
+    # The other one finds the agent key.
+    assert len(queries) == 2
+    assert not any("indexentry" in query["sql"] for query in queries)

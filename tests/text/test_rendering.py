@@ -94,23 +94,84 @@ ENTRIES = [("a", "one"), ("b", "two"), ("c", "three")]
 WHOLE = "[memory index]\n- a: one\n- b: two\n- c: three"
 
 
-@pytest.mark.parametrize(
-    ("budget", "shown"),
-    [
-        (None, 3),
-        (len(WHOLE) + 1, 3),
-        (len(WHOLE), 3),
-        (len(WHOLE) - 1, 2),
-        (len("[memory index]\n- a: one"), 1),
-        (len("[memory index]\n- a: one") - 1, 0),
-        (0, 0),
-    ],
-)
-def test_a_budget_shows_what_fits_and_says_what_does_not(budget: int | None, shown: int) -> None:
-    lines = WHOLE.split("\n")[: shown + 1]
-    if shown < 3:
-        lines.append(f"(showing {shown} of 3 memories — search(pattern) finds the rest.)")
-    assert r.index_text(ENTRIES, budget=budget) == "\n".join(lines)
+def showing(shown: int, total: int) -> str:
+    return f"(showing {shown} of {total} memories — search(pattern) finds the rest.)"
+
+
+def cut(entries: list[tuple[str, str]], shown: int) -> str:
+    """Return the text with so many of the entries and the line that says so."""
+    lines = [r.index_line(*entry) for entry in entries[:shown]]
+    return "\n".join(["[memory index]", *lines, showing(shown, len(entries))])
+
+
+LONG = [(f"k{n:02}", "s" * 40) for n in range(12)]
+
+
+@pytest.mark.parametrize("more", [0, 1, 10**9])
+def test_what_fits_into_the_budget_is_whole(more: int) -> None:
+    assert r.index_text(ENTRIES, budget=len(WHOLE) + more) == WHOLE
+    assert r.index_text(ENTRIES) == WHOLE
+    text = r.index_text(LONG)
+    assert r.index_text(LONG, budget=len(text) + more) == text
+    assert r.index_text(LONG, budget=len(text) - 1) == cut(LONG, 10)
+
+
+@pytest.mark.parametrize("shown", [1, 5, 9, 10])
+def test_the_last_line_has_its_place_in_the_budget(shown: int) -> None:
+    text = cut(LONG, shown)
+    assert r.index_text(LONG, budget=len(text)) == text
+    assert r.index_text(LONG, budget=len(text) + 1) == text
+    assert r.index_text(LONG, budget=len(text) - 1) == cut(LONG, shown - 1)
+
+
+@pytest.mark.parametrize("budget", [0, 1, 13, 14, 15, len(WHOLE) - 1])
+def test_header_and_last_line_stand_whatever_the_budget(budget: int) -> None:
+    assert r.index_text(ENTRIES, budget=budget) == cut(ENTRIES, 0)
+
+
+@given(st.lists(st.tuples(texts, texts), max_size=30), st.integers(0, 3_000))
+def test_a_text_is_longer_than_its_budget_only_where_it_shows_nothing(
+    entries: list[tuple[str, str]], budget: int
+) -> None:
+    text = r.index_text(entries, budget=budget)
+    shown, total = r.index_size(text)
+    assert total == len(entries)
+    assert text == (r.index_text(entries) if shown == total else cut(entries, shown))
+    assert len(text) <= budget or shown == 0
+    # One line more would not fit.
+    if shown < total - 1:
+        assert len(cut(entries, shown + 1)) > budget
+    elif shown < total:
+        assert len(r.index_text(entries)) > budget
+
+
+@given(st.lists(st.tuples(texts, texts), max_size=30), st.integers(0, 3_000))
+def test_entries_that_are_not_shown_need_not_be_read(
+    entries: list[tuple[str, str]], budget: int
+) -> None:
+    read = iter(entries[: r.too_many(budget)])
+    text = r.index_text(read, budget=budget, count=lambda: len(entries))
+    assert text == r.index_text(entries, budget=budget)
+
+
+@pytest.mark.parametrize("budget", [*range(30), 299, 300, 301])
+def test_too_many_are_just_too_many(budget: int) -> None:
+    shortest = [("", "s")] * r.too_many(budget)
+    assert r.index_size(r.index_text(shortest, budget=budget))[0] < len(shortest)
+
+
+def test_a_summary_that_looks_like_the_last_line_counts_as_an_entry() -> None:
+    text = r.index_text([("k", showing(7, 9)), (showing(1, 2), "s")])
+    assert r.index_size(text) == (2, 2)
+    assert r.index_size("") == (0, 0)
+
+
+@pytest.mark.parametrize("count", [999, 1_000, 1_001, 2_001])
+def test_many_lines_are_joined_as_few_are(count: int) -> None:
+    entries = [(str(n), "s") for n in range(count)]
+    assert r.index_text(entries) == "\n".join(
+        ["[memory index]", *(f"- {n}: s" for n in range(count))]
+    )
 
 
 TAIL = "…(excerpt cut — recall this key for the full note)"
