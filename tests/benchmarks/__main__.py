@@ -10,7 +10,8 @@ import sys
 from .timing import HEADER
 
 CASES = ("write", "recall", "index", "past", "journal", "apply", "http")
-EXTRA = ("plans",)
+# Not part of all: a million notes take minutes.
+EXTRA = ("search", "plans")
 DATABASES = ("sqlite", "postgres", "mariadb")
 
 
@@ -27,7 +28,13 @@ def main(arguments: list[str] | None = None) -> None:
             "AGENT_MEMORY_TEST_DB_NAME": chosen.name,
             "DJANGO_SETTINGS_MODULE": "tests.benchmarks.site",
         }
-        command = [sys.executable, "-m", "tests.benchmarks.run", str(chosen.scale), *cases]
+        command = [
+            sys.executable,
+            "-m",
+            "tests.benchmarks.run",
+            *map(str, (chosen.scale, chosen.notes)),
+            *cases,
+        ]
         subprocess.run(command, env=environment, check=True)
 
 
@@ -36,6 +43,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("case", nargs="?", default="all", choices=[*CASES, *EXTRA, "all"])
     parser.add_argument("--db", default="sqlite", help=f"any of {','.join(DATABASES)}")
     parser.add_argument("--scale", type=float, default=1.0, help="part of the full sizes")
+    parser.add_argument("--notes", type=int, default=0, help="size of search")
     parser.add_argument("--name", default="test_benchmarks", help="name of the database it makes")
     return parser
 

@@ -25,10 +25,10 @@ def main(how: str, count: int) -> None:
     load: Callable[[str, int], None] = {"apply": by_apply, "bulk_create": by_bulk_create}[how]
     path = f"bench/{how}-{time.time_ns()}"
     Workspace.objects.create(path=path)
-    before, started = _megabytes("VmRSS"), time.perf_counter()
+    before, started = megabytes("VmRSS"), time.perf_counter()
     load(path, count)
     rate = count / (time.perf_counter() - started)
-    sys.stdout.write(json.dumps([rate, _megabytes("VmHWM") - before]))
+    sys.stdout.write(json.dumps([rate, megabytes("VmHWM") - before]))
     Workspace.objects.get(path=path).notes.all().delete()
 
 
@@ -82,7 +82,8 @@ def by_bulk_create(path: str, count: int) -> None:
             )
 
 
-def _megabytes(name: str) -> float:
+def megabytes(name: str) -> float:
+    """Return a line of this process's status: VmRSS is its memory now, VmHWM at its peak."""
     status = Path("/proc/self/status").read_text()
     found = re.search(rf"{name}:\s+(\d+) kB", status)
     assert found

@@ -10,15 +10,17 @@ from django.core.management import call_command
 from django.db import connection
 
 
-def main(scale: float, cases: list[str]) -> None:
-    """Run the cases, each on empty tables."""
+def main(scale: float, notes: int, cases: list[str]) -> None:
+    """Run the cases, each on empty tables; `notes`, if not 0, is the size of those that tell it."""
     django.setup()
     name = connection.settings_dict["NAME"]
     connection.creation.create_test_db(verbosity=0, autoclobber=True)
     try:
         for case in cases:
             call_command("flush", verbosity=0, interactive=False)
-            for row in import_module(f"tests.benchmarks.{case}").run(scale):
+            module = import_module(f"tests.benchmarks.{case}")
+            has_size = notes and hasattr(module, "NOTES")
+            for row in module.run(notes / module.NOTES if has_size else scale):
                 sys.stdout.write(f"{row}\n")
                 sys.stdout.flush()
     finally:
@@ -26,4 +28,4 @@ def main(scale: float, cases: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(float(sys.argv[1]), sys.argv[2:])
+    main(float(sys.argv[1]), int(sys.argv[2]), sys.argv[3:])

@@ -8,6 +8,8 @@ import sys
 
 import pytest
 
+from .planted import PATTERNS
+from .search import SCAN
 from .timing import HEADER
 
 _CONTENDERS = [
@@ -24,18 +26,36 @@ _CONTENDERS = [
 ]  # fmt: skip
 
 
-@pytest.mark.xdist_group("concurrency")
-def test_every_row_is_printed() -> None:
+def table_of(*cases: str) -> list[list[str]]:
+    """Run the tool at a tiny scale and return the cells of the rows that it prints."""
     engine = os.environ.get("AGENT_MEMORY_TEST_DB", "sqlite")
     name = os.environ.get("AGENT_MEMORY_TEST_DB_NAME", "test_agent_memory") + "_tiny"
-    options = ["all", "--db", engine, "--name", name, "--scale", "0.0001"]
-    command = [sys.executable, "-m", "tests.benchmarks", *options]
+    options = ["--db", engine, "--name", name, "--scale", "0.0001"]
+    command = [sys.executable, "-m", "tests.benchmarks", *cases, *options]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
     table = done.stdout.splitlines()
     assert table[:2] == HEADER.splitlines()
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in table[2:]]
+    assert all(len(row) == 7 for row in rows)
+    return rows
+
+
+@pytest.mark.xdist_group("concurrency")
+def test_every_row_is_printed() -> None:
+    rows = table_of("all")
     contenders = [row[2] for row in rows]
     assert contenders[:-2] == _CONTENDERS or contenders[:-1] == _CONTENDERS
-    assert all(len(row) == 7 for row in rows)
     assert rows[-1][0] == "HTTP recall"
+
+
+@pytest.mark.xdist_group("concurrency")
+def test_every_pattern_is_searched_for_in_each_workspace() -> None:
+    rows = table_of("search")
+    for contender in ("Memory.search", SCAN):
+        named = [row[0] for row in rows if row[2].startswith(contender)]
+        for pattern in PATTERNS:
+            searched = f"search, {pattern.name}, "
+            timed = [case for case in named if case.startswith(searched) and case.endswith("notes")]
+            assert len(timed) == 3, (contender, pattern.name)
+    assert [row[6] for row in rows if row[6] in {"< 2", "flat"}] == ["< 2", "flat"]
