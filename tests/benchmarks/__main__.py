@@ -10,8 +10,8 @@ import sys
 from .timing import HEADER
 
 CASES = ("write", "recall", "index", "past", "journal", "apply", "http")
-# Not part of all: a million notes take minutes.
-EXTRA = ("search", "plans")
+# Not part of all: a million notes take minutes, others' memories are to be installed first.
+EXTRA = ("search", "peers", "plans")
 DATABASES = ("sqlite", "postgres", "mariadb")
 
 
@@ -43,7 +43,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("case", nargs="?", default="all", choices=[*CASES, *EXTRA, "all"])
     parser.add_argument("--db", default="sqlite", help=f"any of {','.join(DATABASES)}")
     parser.add_argument("--scale", type=float, default=1.0, help="part of the full sizes")
-    parser.add_argument("--notes", type=int, default=0, help="size of search")
+    parser.add_argument("--notes", type=int, default=0, help="size of search and peers")
     parser.add_argument("--name", default="test_benchmarks", help="name of the database it makes")
     return parser
 

@@ -10,6 +10,7 @@ import pytest
 
 from .planted import PATTERNS
 from .search import SCAN
+from .stores import json_file, ours
 from .timing import HEADER
 
 _CONTENDERS = [
@@ -24,6 +25,10 @@ _CONTENDERS = [
     "recorded", "plain", "replayed", ".values().get()",
     "Memory.apply", "Memory.apply", "bulk_create", "bulk_create",
 ]  # fmt: skip
+
+
+_PEERS = [ours.NAME, json_file.NAME]
+_ASKED_OF_PEERS = 7
 
 
 def table_of(*cases: str) -> list[list[str]]:
@@ -59,3 +64,12 @@ def test_every_pattern_is_searched_for_in_each_workspace() -> None:
             timed = [case for case in named if case.startswith(searched) and case.endswith("notes")]
             assert len(timed) == 3, (contender, pattern.name)
     assert [row[6] for row in rows if row[6] in {"< 2", "flat"}] == ["< 2", "flat"]
+
+
+@pytest.mark.xdist_group("concurrency")
+def test_peers_that_are_installed_take_turns_with_ours() -> None:
+    rows = table_of("peers")
+    contenders = [row[2] for row in rows if row[2] in _PEERS]
+    assert contenders == _PEERS * _ASKED_OF_PEERS
+    kept = {row[2]: row[3] for row in rows if row[0].startswith("two processes")}
+    assert kept[ours.NAME] == "50 of 50 acknowledged, 50 kept"

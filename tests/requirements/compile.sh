@@ -16,3 +16,5 @@ compile oldest 3.11 Django==5.2 djangorestframework==3.16.0 django-filter==25.1
 compile django52 3.11 'Django~=5.2.0'
 compile django60 3.12 'Django~=6.0.0'
 compile django61 3.12 'Django~=6.1.0'
+# Not part of CI: only the benchmark of other memories needs it.
+compile peers 3.12 'Django~=6.1.0' "$(cat tests/requirements/peers.in)"
