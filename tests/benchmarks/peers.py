@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from functools import partial
+from itertools import cycle
 
 from . import stores
 from .fill import report
@@ -61,14 +62,16 @@ def _installed() -> Iterator[str]:
 
 
 def _times(opened: Mapping[str, Store], count: int, seconds: float) -> Iterator[Row]:
+    # Made beforehand: the quickest answer in less time than it takes to make a note.
+    notes = cycle([planted(number, count) for number in range(0, count, max(1, count // 500))])
     numbers = iter(range(10**9))
 
     def put(store: Store) -> None:
-        _, summary, body = planted(next(numbers), count)
+        _, summary, body = next(notes)
         store.put(f"new/{next(numbers)}", summary, body)
 
     def get(store: Store) -> None:
-        key, _, body = planted(next(numbers) % count, count)
+        key, _, body = next(notes)
         assert store.get(key) == body, key
 
     def search(store: Store) -> None:

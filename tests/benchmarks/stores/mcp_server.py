@@ -12,12 +12,14 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from importlib.util import find_spec
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 NAME = "MCP server-memory"
 _PACKAGE = "@modelcontextprotocol/server-memory"
 _FOLDER = "AGENT_MEMORY_PEERS"
+_BATCH = 1_000
 
 
 class _McpServer:
@@ -26,7 +28,10 @@ class _McpServer:
         self._client = client
 
     def fill(self, notes: Iterable[tuple[str, str, str]]) -> None:
-        self._call("create_entities", entities=[_entity(*note) for note in notes])
+        # Twenty thousand in one message ended the connection.
+        rest = iter(notes)
+        while batch := [_entity(*note) for note in islice(rest, _BATCH)]:
+            self._call("create_entities", entities=batch)
 
     def put(self, key: str, summary: str, body: str) -> None:
         self._call("create_entities", entities=[_entity(key, summary, body)])
