@@ -21,7 +21,8 @@ Way = Callable[[str], Found]
 
 _SHOWN = 8
 _TRIGRAM = 3
-_PROBE = 64
+# Characters of a longer pattern that the index is asked for; the rest is looked at in the notes.
+_PROBE = 18
 _LIKE = str.maketrans({"%": r"\%", "_": r"\_", "\\": r"\\"})
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import count, islice
 
 from django_agent_memory import Memory
 
@@ -18,15 +19,16 @@ _PATH = "bench/writes"
 
 def remember_with_and_without(scale: float) -> Iterator[Row]:
     """Measure new notes and overwritten ones in a workspace of 10,000, then remove it."""
-    notes, rounds = max(10, int(10_000 * scale)), max(4, int(200 * scale))
+    notes, rounds = max(10, int(10_000 * scale)), max(4, int(100 * scale))
     memory = stored(notes, _PATH)
     new: dict[str, list[float]] = {WITH: [], WITHOUT: []}
     over: dict[str, list[float]] = {WITH: [], WITHOUT: []}
-    for turn in range(1 + turns(scale)):
-        for name in (WITH, WITHOUT):
+    numbers = count(notes)
+    for turn in range(1 + 2 * turns(scale)):
+        # Each is first as often as second: the table grows, and what is dropped leaves room.
+        for name in (WITH, WITHOUT) if turn % 2 else (WITHOUT, WITH):
             (accelerator.build if name == WITH else accelerator.drop)()
-            started = notes + turn * 2 * rounds + (rounds if name == WITHOUT else 0)
-            for number in range(started, started + rounds):
+            for number in islice(numbers, rounds):
                 times = _remember_twice(memory, number, number % notes)
                 # The first turn warms up.
                 if turn:
