@@ -31,8 +31,8 @@ _RARE, _EVERYWHERE = PATTERNS[:2]
 _FEWEST = 10
 # Of one database, beside loading: the patterns are in order of interest, and rows for which there
 # is no time are left out.
-_SECONDS = 400
-_SECONDS_A_PATTERN = 2.5
+_SECONDS = 330
+_SECONDS_A_PATTERN = 1.5
 # What a site would write takes seconds in a large table; these say how it grows and what it misses.
 _NAIVE = ("rare", "in every note", "Cyrillic")
 
