@@ -10,7 +10,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar, Unpack, cast
 from asgiref.sync import sync_to_async
 from django.db import router, transaction
 
-from . import history, index, journal, reading, rollback, search, writing
+from . import history, index, journal, reading, rollback, search, stats, writing
 from .conf import conf
 from .exceptions import Conflict, NotAllowed, Refused
 from .history import Moment
@@ -29,6 +29,7 @@ from .results import (
     Revised,
     RolledBack,
     SearchResult,
+    Stats,
     Unknown,
     WasAbsent,
 )
@@ -225,6 +226,10 @@ class Memory:
         """Return the version of the index text and the workspace's revision, not the text."""
         return index.read_version(self.path, using=self._reads_from())
 
+    def stats(self) -> Stats:
+        """Return what the index costs on every turn, and what it gains a day."""
+        return cast("Stats", self._read("stats", stats.stats))
+
     def keys(self, prefix: str = "") -> tuple[str, ...]:
         """Return the keys of all notes that start with exactly `prefix`, in key order."""
         gate.check_text(prefix, name="prefix", limit=conf.max_key_length)
@@ -347,6 +352,7 @@ class Memory:
     aindex_note = _twin(index_note)
     aindex = _twin(index)
     aindex_version = _twin(index_version)
+    astats = _twin(stats)
     akeys = _twin(keys)
     anear_keys = _twin(near_keys)
     arevision = _twin(revision)

@@ -152,6 +152,29 @@ class Index:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Stats:
+    """What the index of a workspace costs on every turn, and what it gains a day.
+
+    `lines` is the number of index entries, `shown` how many of them the text shows; `characters`
+    and `tokens` (an estimate) are its length, within the `index_budget` if there is one. Growth is
+    that of the whole index, whatever its budget, over the last `growth_days`, 1 to 30; it may be
+    negative. `stats` says what counts. All is 0 where there is no workspace.
+    """
+
+    notes: int
+    lines: int
+    shown: int
+    characters: int
+    tokens: int
+    index_budget: int | None
+    growth_days: float
+    lines_per_day: float
+    characters_per_day: float
+    tokens_per_day: float
+    workspace_revision: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Redacted:
     """How many revisions and recorded calls were blanked, and the revision that says so.
 

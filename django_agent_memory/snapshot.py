@@ -6,13 +6,24 @@ import datetime
 
 from django.db.models import Max
 
+from . import stats
 from .conf import conf
 from .exceptions import Refused
 from .history import Moment, check_moment
 from .memory import Memory
 from .models import Revision, Workspace
 from .models.revision import RevisionQuerySet
-from .results import Index, IndexLine, Listing, Match, Recalled, Revised, SearchResult, Unknown
+from .results import (
+    Index,
+    IndexLine,
+    Listing,
+    Match,
+    Recalled,
+    Revised,
+    SearchResult,
+    Stats,
+    Unknown,
+)
 from .text import gate, rendering
 from .text.folding import first_hit, fold, haystack
 from .text.nearness import MOST_SUGGESTIONS, nearest, undecorated
@@ -75,6 +86,15 @@ class Snapshot(Memory):
     def index_version(self) -> tuple[str, int]:
         """Return the version of the index text as it was: the past does not change."""
         return f"revision-{self.number}", self.number
+
+    def stats(self) -> Stats:
+        """Return what the index cost then, and what it gained a day until that revision."""
+        index = self.index()
+        workspace = Workspace.objects.using(self._reads_from()).filter(path=self.path).first()
+        if workspace is None:
+            return stats.measure(index, notes=0, budget=None, days=0.0, gained=(0, 0))
+        notes = self._notes().count()
+        return stats.stats_then(workspace, index, notes=notes, using=self._reads_from())
 
     def keys(self, prefix: str = "") -> tuple[str, ...]:
         """Return the keys of all notes of then that start with exactly `prefix`, in key order."""

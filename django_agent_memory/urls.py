@@ -20,6 +20,7 @@ from .api.resources import (
     RevisionViewSet,
     WorkspaceViewSet,
 )
+from .api.stats import StatsView
 from .api.tools import ToolsView, ToolView
 
 app_name = "agent_memory"
@@ -50,6 +51,7 @@ urlpatterns = [
     *_both("tools/<str:tool>", ToolView.as_view(), "tool"),
     *_both("tools/<path:workspace>/<str:tool>", ToolView.as_view(), "workspace-tool"),
     *_of_workspace("index", IndexView, "index"),
+    *_of_workspace("stats", StatsView, "stats"),
     *_of_workspace("history", HistoryView, "history"),
     *_of_workspace("as-of", AsOfView, "as-of"),
     *_of_workspace("restore", RestoreView, "restore"),

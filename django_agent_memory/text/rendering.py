@@ -20,6 +20,7 @@ EXCERPT_SHOWN = 240
 EXCERPT_LEAD = 60
 EXCERPT_CUT = "…(excerpt cut — recall this key for the full note)"
 MATCHES_SHOWN = 8
+CHARACTERS_A_TOKEN = 4
 GONE = object()
 """Stands for the body after a forget: JSON's null is a body."""
 
@@ -160,7 +161,7 @@ def did_you_mean(suggestions: Sequence[str]) -> str:
 
 def estimated_tokens(characters: int) -> int:
     """Estimate the tokens of a text of that many cp, at four to a token, rounded up."""
-    return -(-characters // 4)
+    return -(-characters // CHARACTERS_A_TOKEN)
 
 
 def history_line(

@@ -1,0 +1,128 @@
+"""What the index of a workspace costs on every turn, and what it gains a day.
+
+Growth is measured over the last 30 days; over the age of a younger workspace; and no further back
+than retention left the past complete. What was written then is compared with what `Memory.at` shows
+of the moment before: redacted text is blank there, and erased text was never there. Less than a day
+counts as one, so that what was gained in an hour is not taken to go on all day.
+"""
+
+from __future__ import annotations
+
+import datetime
+
+from django.db.models import Count, Min, OuterRef, Subquery
+from django.utils import timezone
+
+from .index import read_index
+from .models import Note, Revision, Workspace
+from .models.revision import RevisionQuerySet
+from .results import Index, Stats
+from .streaming import stream
+from .text import rendering
+
+WINDOW = datetime.timedelta(days=30)
+_DAY = datetime.timedelta(days=1)
+
+
+def stats(path: str, *, using: str) -> Stats:
+    """Return what the index costs and how it grows; zeros for a workspace that is not there.
+
+    It reads what was written in the window, not what is older; with a cached index text at most
+    six statements.
+    """
+    index = read_index(path, using=using)
+    workspace = Workspace.objects.using(using).filter(path=path).first()
+    if workspace is None:
+        return measure(index, notes=0, budget=None, days=0.0, gained=(0, 0))
+    log = Revision.objects.using(using).filter(workspace=workspace)
+    notes = Note.objects.using(using).filter(workspace=workspace).count()
+    return _grown(workspace, index, log, notes=notes, now=timezone.now())
+
+
+def stats_then(workspace: Workspace, index: Index, *, notes: int, using: str) -> Stats:
+    """Return the same as of the revision of `index`: the window ends with its time."""
+    log = Revision.objects.using(using).filter(workspace=workspace)
+    times = log.up_to(index.workspace_revision).order_by("-number").values_list("created_at")
+    (now,) = times.first() or (workspace.created_at,)
+    return _grown(workspace, index, log, notes=notes, now=now)
+
+
+def measure(
+    index: Index, *, notes: int, budget: int | None, days: float, gained: tuple[int, int]
+) -> Stats:
+    """Return the costs of the index text, with the lines and characters `gained` in `days`."""
+    shown, lines = rendering.index_size(index.text)
+    lines_a_day, characters_a_day = (amount / days if days else 0.0 for amount in gained)
+    return Stats(
+        notes=notes,
+        lines=lines,
+        shown=shown,
+        characters=len(index.text),
+        tokens=rendering.estimated_tokens(len(index.text)),
+        index_budget=budget,
+        growth_days=days,
+        lines_per_day=lines_a_day,
+        characters_per_day=characters_a_day,
+        tokens_per_day=characters_a_day / rendering.CHARACTERS_A_TOKEN,
+        workspace_revision=index.workspace_revision,
+    )
+
+
+def _grown(
+    workspace: Workspace,
+    index: Index,
+    log: RevisionQuerySet,
+    *,
+    notes: int,
+    now: datetime.datetime,
+) -> Stats:
+    before, begin = _window(workspace, log, index.workspace_revision, now)
+    lines, characters = _gained(log, before, index.workspace_revision)
+    _shown, lines_now = rendering.index_size(index.text)
+    # The header is there as long as there is a line.
+    header = (lines_now > 0) - (lines_now > lines)
+    return measure(
+        index,
+        notes=notes,
+        budget=workspace.index_budget,
+        days=max(now - begin, _DAY) / _DAY,
+        gained=(lines, characters + header * len(rendering.INDEX_HEADER)),
+    )
+
+
+def _window(
+    workspace: Workspace, log: RevisionQuerySet, last: int, now: datetime.datetime
+) -> tuple[int, datetime.datetime]:
+    """Return the last revision before the window, 0 for none, and when the window begins."""
+    number, begin = 0, max(workspace.created_at, now - WINDOW)
+    if workspace.created_at < begin:
+        # Counted too, so that no planner walks the log from its start to find the least number.
+        inside = log.filter(created_at__gt=begin).aggregate(first=Min("number"), rows=Count("pk"))
+        number = min(inside["first"] - 1, last) if inside["rows"] else last
+    if number >= workspace.history_from:
+        return number, begin
+    complete = log.filter(number__gte=workspace.history_from).order_by("number")
+    return complete.values_list("number", "created_at").first() or (last, now)
+
+
+def _gained(log: RevisionQuerySet, before: int, last: int) -> tuple[int, int]:
+    """Return how many lines and characters the revisions after `before` brought to the index."""
+    # Of two limits to a number SQLite's planner may take the farther one.
+    older = log.filter(key=OuterRef("key"), number__lte=before).order_by("-number")
+    inside = log.filter(number__range=(before + 1, last)).order_by("number")
+    rows = inside.annotate(then=Subquery(older.values("summary")[:1]))
+    lines = characters = 0
+    # Followed here: told to find the first and last of each key, planners compare all with all.
+    known: dict[str, int] = {}
+    columns = rows.values_list("key", "then", "summary")
+    for key, then, summary in stream(columns, at_most=max(0, last - before)):
+        was = known[key] if key in known else _length(key, then)
+        known[key] = _length(key, summary)
+        lines += (known[key] > 0) - (was > 0)
+        characters += known[key] - was
+    return lines, characters
+
+
+def _length(key: str, summary: str | None) -> int:
+    """Return how much of the text the line is, 0 where there is none."""
+    return 0 if summary is None else 1 + len(rendering.index_line(key, summary))
