@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import groupby
+from math import ceil
 
 from django.core.cache import BaseCache, caches
 from django.db import connections
+from django.utils.formats import number_format
+from django.utils.translation import gettext, ngettext
 
 from django_agent_memory.conf import conf
 from django_agent_memory.models import IndexEntry, Workspace
+from django_agent_memory.results import Stats
 from django_agent_memory.streaming import stream
 from django_agent_memory.text import rendering
 
@@ -29,6 +33,34 @@ def index_characters(workspaces: Iterable[Workspace]) -> dict[int, int]:
     if missing:
         sizes |= _measured(missing, cache)
     return sizes
+
+
+def growth(stats: Stats) -> str:
+    """Return what the index gains a day as a line to read."""
+    days = _rounded(stats.growth_days)
+    window = ngettext("over the last %(days)s day", "over the last %(days)s days", ceil(days)) % {
+        "days": number_format(days)
+    }
+    if not stats.lines_per_day and not stats.characters_per_day:
+        return gettext("none (%(window)s)") % {"window": window}
+    return gettext("%(lines)s lines and about %(tokens)s tokens per turn, per day (%(window)s)") % {
+        "lines": _signed(stats.lines_per_day),
+        "tokens": _signed(stats.tokens_per_day),
+        "window": window,
+    }
+
+
+def _signed(amount: float) -> str:
+    """Return the number with its sign: whole from 10 on, with two decimals below 1."""
+    shown = _rounded(amount)
+    sign = "+" if shown > 0 else "−" if shown < 0 else "±"
+    return f"{sign}{number_format(abs(shown))}"
+
+
+def _rounded(amount: float) -> float | int:
+    size = abs(amount)
+    rounded = round(amount, 0 if size >= 10 else 1 if size >= 1 else 2)
+    return int(rounded) if rounded == int(rounded) else rounded
 
 
 def _measured(missing: dict[int, Workspace], cache: BaseCache | None) -> dict[int, int]:

@@ -23,7 +23,7 @@ from .base import Crumb, MemoryAdmin, MemoryChangeList
 from .forms import WorkspaceForm
 from .rolling_back import RollbackPage, may_roll_back
 from .shown import key_text
-from .sizes import index_characters
+from .sizes import growth, index_characters
 
 _SAMPLE = 20
 
@@ -50,6 +50,7 @@ class WorkspaceAdmin(MemoryAdmin):
         "path",
         "shown_title",
         "shown_notes",
+        "shown_lines",
         "shown_characters",
         "shown_tokens",
         "updated_at",
@@ -61,11 +62,9 @@ class WorkspaceAdmin(MemoryAdmin):
     fieldsets = ((None, {"fields": ("path", "title", "description", "index_budget")}),)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Workspace]:
-        """Return the workspaces with the number of their notes."""
-        counted = Note.objects.filter(workspace=OuterRef("pk")).order_by().values("workspace")
-        count = Subquery(counted.annotate(n=Count("pk")).values("n"), output_field=IntegerField())
+        """Return the workspaces with the number of their notes and of the lines of their index."""
         workspaces: QuerySet[Workspace] = super().get_queryset(request)
-        return workspaces.annotate(note_count=Coalesce(count, 0))
+        return workspaces.annotate(note_count=_count_of(Note), line_count=_count_of(IndexEntry))
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
         """Return the list that measures indexes."""
@@ -104,7 +103,8 @@ class WorkspaceAdmin(MemoryAdmin):
         workspace: Workspace | None = self.get_object(request, object_id)
         if workspace is None:
             return self._unknown(request)
-        index = Memory(workspace).index()
+        memory = Memory(workspace)
+        text, stats = memory.index_note(), memory.stats()
         dangling = _entries_without_note(workspace)
         site = self.admin_site.name
         return self.page(
@@ -113,11 +113,9 @@ class WorkspaceAdmin(MemoryAdmin):
             title=_("What the agent sees"),
             crumbs=[(workspace.path, links.to_page(site, "workspace", "change", workspace.pk))],
             workspace=workspace,
-            text=index.text,
-            text_lines=index.text.count("\n") + 1 if index.text else 0,
-            entries=workspace.index_entries.count(),
-            characters=len(index.text),
-            tokens=estimated_tokens(len(index.text)),
+            text=text,
+            stats=stats,
+            growth=growth(stats),
             notes_url=links.to_list(site, "note", workspace=workspace.path),
             can_see_notes=request.user.has_perm("agent_memory.view_note"),
             can_add_notes=request.user.has_perm("agent_memory.add_note"),
@@ -148,6 +146,11 @@ class WorkspaceAdmin(MemoryAdmin):
         """The number of notes."""
         return workspace.note_count
 
+    @admin.display(description=_("index lines"), ordering="line_count")
+    def shown_lines(self, workspace: Any) -> Any:
+        """The number of lines of the whole index."""
+        return workspace.line_count
+
     @admin.display(description=_("index characters"))
     def shown_characters(self, workspace: Any) -> int:
         """The length of the index text that an agent gets."""
@@ -164,6 +167,13 @@ class WorkspaceAdmin(MemoryAdmin):
         """The way to the index text."""
         address = links.to_page(self.admin_site.name, "workspace", "index", workspace.pk)
         return format_html('<a href="{}">{}</a>', address, _("What the agent sees"))
+
+
+def _count_of(model: type[Note] | type[IndexEntry]) -> Coalesce:
+    """Return the number of the model's rows in a workspace."""
+    rows = model._default_manager.filter(workspace=OuterRef("pk")).order_by().values("workspace")
+    count = rows.annotate(n=Count("pk")).values("n")
+    return Coalesce(Subquery(count, output_field=IntegerField()), 0)
 
 
 def _entries_without_note(workspace: Workspace) -> list[str]:

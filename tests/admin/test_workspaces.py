@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import datetime
 import html
 import re
 from typing import Any
@@ -11,14 +13,17 @@ from django.contrib.admin.models import LogEntry
 from django.db import connection
 from django.test import Client, override_settings
 from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 
+from django_agent_memory.admin.sizes import growth
 from django_agent_memory.memory import Memory
-from django_agent_memory.models import IndexEntry, Note, Workspace
+from django_agent_memory.models import IndexEntry, Note, Revision, Workspace
 from django_agent_memory.text.rendering import estimated_tokens
 from django_agent_memory.writing import Save
 
 from .conftest import Submit, url, workspace_of
 
+DAY = datetime.timedelta(days=1)
 LIST = "/admin/agent_memory/workspace/"
 
 
@@ -36,7 +41,8 @@ def test_the_list_measures_what_the_agents_get(memory: Memory, admin: Client) ->
     Memory("empty").configure(title="Nothing yet")
     for _ in range(2):  # measured, then from the cache
         listed = rows(admin)
-        assert listed["core"].note_count == 3
+        assert (listed["core"].note_count, listed["core"].line_count) == (3, 2)
+        assert (listed["empty"].note_count, listed["empty"].line_count) == (0, 0)
         assert listed["empty"].index_characters == 0
         for path, row in listed.items():
             assert row.index_characters == len(Memory(path).index_note())
@@ -70,9 +76,75 @@ def test_what_the_agent_sees_is_exactly_that(memory: Memory, admin: Client) -> N
     assert text is not None
     assert html.unescape(text[1]) == memory.index_note()
     size = len(memory.index_note())
-    assert (page.context["text_lines"], page.context["characters"]) == (3, size)
-    assert page.context["tokens"] == estimated_tokens(size)
+    stats = page.context["stats"]
+    assert (stats.lines, stats.shown, stats.characters) == (2, 2, size)
+    assert stats.tokens == estimated_tokens(size)
     assert f'{reverse_notes()}?workspace=core"' in page.content.decode()
+
+
+def text_of(page: Any) -> str:
+    """Return what stands on the page, on one line."""
+    return " ".join(html.unescape(re.sub(r"<[^>]*>", " ", page.content.decode())).split())
+
+
+def test_what_it_costs_and_how_it_grows(memory: Memory, admin: Client) -> None:
+    memory.apply([Save(key=f"k{n:02}", summary="s" * 40, body="b") for n in range(12)])
+    Workspace.objects.update(created_at=timezone.now() - 60 * DAY)
+    Revision.objects.filter(number__lte=6).update(created_at=timezone.now() - 40 * DAY)
+    address = url("workspace", "index", workspace_of(memory))
+    shown = text_of(admin.get(address))
+    assert "Notes 12 Lines 12 Characters 590 Tokens per turn (estimate) 148" in shown
+    grown = "+0.2 lines and about +2.4 tokens per turn, per day (over the last 30 days)"
+    assert f"Growth {grown} Index budget none" in shown
+    memory.configure(index_budget=589)
+    shown = text_of(admin.get(address))
+    assert "Lines 10 of 12: the index budget cuts the rest Characters 556" in shown
+    assert f"Growth of the whole index {grown} Index budget 589 characters" in shown
+
+
+def test_an_index_that_shrinks_or_does_not_grow(memory: Memory, admin: Client) -> None:
+    memory.remember("k", "s" * 40, "b")
+    Workspace.objects.update(created_at=timezone.now() - 60 * DAY)
+    Revision.objects.update(created_at=timezone.now() - 40 * DAY)
+    address = url("workspace", "index", workspace_of(memory))
+    assert "Growth none (over the last 30 days)" in text_of(admin.get(address))
+    memory.forget("k")
+    assert "Growth −0.03 lines and about −0.5 tokens per turn" in text_of(admin.get(address))
+
+
+@pytest.mark.parametrize(
+    ("per_day", "days", "shown"),
+    [
+        (0.004, 30.0, "±0 lines and about ±0 tokens per turn, per day (over the last 30 days)"),
+        (1.25, 1.0, "+1.2 lines and about +2.5 tokens per turn, per day (over the last 1 day)"),
+        (99.6, 3.46, "+100 lines and about +199 tokens per turn, per day (over the last 3.5 days)"),
+    ],
+)  # fmt: skip
+def test_how_growth_is_said(memory: Memory, per_day: float, days: float, shown: str) -> None:
+    stats = dataclasses.replace(
+        memory.stats(),
+        lines_per_day=per_day,
+        characters_per_day=8 * per_day,
+        tokens_per_day=2 * per_day if per_day > 1 else 0.0,
+        growth_days=days,
+    )
+    assert growth(stats) == shown
+
+
+def test_the_page_takes_view_workspace(memory: Memory, member: Any) -> None:
+    memory.remember("k", "s", "b")
+    address = url("workspace", "index", workspace_of(memory))
+    assert member("view_note").get(address).status_code == 403
+
+
+def test_the_page_takes_the_same_queries_for_any_number(memory: Memory, admin: Client) -> None:
+    counts = []
+    for n in (1, 40):
+        memory.apply([Save(key=f"k{i}", summary="s", body="b") for i in range(n)])
+        with CaptureQueriesContext(connection) as queries:
+            admin.get(url("workspace", "index", workspace_of(memory)))
+        counts.append(len(queries))
+    assert counts[0] == counts[1]
 
 
 def reverse_notes() -> str:
