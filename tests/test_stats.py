@@ -328,19 +328,33 @@ def statements(memory: Memory) -> int:
     return len(queries)
 
 
-@pytest.mark.parametrize("notes", [1, 700])
+@pytest.mark.parametrize("notes", [3, 700])
 def test_statements(transactional_db: None, notes: int) -> None:
     memory = Memory("core")
     memory.apply([Save(key=f"k{n}", summary="s", body="b") for n in range(notes)])
     assert statements(memory) == 5  # The text is made.
     assert statements(memory) == 4
     made(memory, 60)
-    memory.apply([Save(key=f"new{n}", summary="s", body="b") for n in range(notes)])
     memory.index_note()
     assert statements(memory) == 5
+    memory.apply([Save(key=f"k{n}", summary="new", body="b") for n in (1, 2, 10_000)])
+    memory.index_note()
+    assert statements(memory) == 5 + 2
     Workspace.objects.update(history_from=notes + 1)
-    assert statements(memory) == 6
+    assert statements(memory) == 6 + 2
     assert statements(Memory("nowhere")) == 2
+
+
+@pytest.mark.parametrize(("keys", "batches"), [(499, 1), (500, 1), (501, 2)])
+def test_statements_for_what_was_written(transactional_db: None, keys: int, batches: int) -> None:
+    memory = Memory("core")
+    memory.apply([Save(key=f"k{n}", summary="s", body="b") for n in range(keys)])
+    made(memory, 60)
+    memory.apply([Save(key=f"k{n}", summary="new", body="b") for n in range(keys)])
+    memory.index_note()
+    assert statements(memory) == 5 + 2 * batches
+    stats = assert_grown_since(memory, keys)
+    assert stats.characters_per_day * 30 == pytest.approx(2 * keys)
 
 
 def test_it_reads_no_body_and_what_is_older_only_by_its_key(memory: Memory) -> None:
