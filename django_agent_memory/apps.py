@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.apps import AppConfig
+from django.db.models.signals import post_migrate
 from django.utils.translation import gettext_lazy as _
 
 
@@ -16,3 +17,6 @@ class AgentMemoryConfig(AppConfig):
 
     def ready(self) -> None:
         from . import checks  # noqa: F401  (importing registers them)
+        from .search.upkeep import after_migrate
+
+        post_migrate.connect(after_migrate, sender=self)

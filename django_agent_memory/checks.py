@@ -85,6 +85,29 @@ def check_sqlite_journal(
     ]
 
 
+@register(Tags.database)
+def check_search_index(
+    app_configs: Sequence[AppConfig] | None = None,
+    databases: Iterable[str] | None = None,
+    **_: Any,
+) -> list[CheckMessage]:
+    """Say what searches run on (I001); warn (W003) where the index they could use is not there."""
+    from .models import Note
+    from .search.upkeep import search_engine
+
+    alias = _alias()
+    connection = connections[alias]
+    if alias not in (databases or ()) or (
+        Note._meta.db_table not in connection.introspection.table_names()
+    ):
+        return []
+    state, sentence = search_engine(alias).status()
+    if state in ("live", "unavailable"):
+        return [checks.Info(sentence, id="agent_memory.I001")]
+    hint = 'Run "manage.py memory_search_index build".'
+    return [checks.Warning(sentence, hint=hint, id="agent_memory.W003")]
+
+
 def _alias() -> str:
     from .models import Workspace
 

@@ -183,6 +183,9 @@ class Memory:
         self._check_writable()
         erased = writing.erase(self.path, key, using=self.using)
         self._forget_index_text()
+        alias = self._writes_to()
+        # Trigrams of what is gone; the erasure stands whether or not this comes to its end.
+        transaction.on_commit(lambda: search.compact(alias), using=alias, robust=True)
         return erased
 
     def configure(self, **values: Unpack[writing.WorkspaceValues]) -> Workspace:

@@ -48,10 +48,12 @@ def memory(transactional_db: None) -> Memory:
 
 
 TABLES = {f"agent_memory_{name}" for name in ("note", "indexentry", "revision", "recordedcall")}
+# What the search index of the database at hand shows, if it has any.
+SEARCH_INDEX = {f"agent_memory_note_{name}" for name in ("trigram", "haystack")}
 
 
 def test_erase_leaves_no_trace_of_a_key(memory: Memory) -> None:
-    assert tables_that_hold(SECRET) == TABLES - {"agent_memory_indexentry"}
+    assert tables_that_hold(SECRET) - SEARCH_INDEX == TABLES - {"agent_memory_indexentry"}
     erased = memory.erase("k")
     assert (erased.notes, erased.index_entries, erased.revisions) == (1, 1, 2)
     assert erased.recorded_calls == 4

@@ -15,7 +15,7 @@ from django.utils.translation import gettext_lazy as _
 
 from django_agent_memory.models import Note
 from django_agent_memory.models.note import NoteQuerySet
-from django_agent_memory.search.scan import matching
+from django_agent_memory.search import matching
 from django_agent_memory.text import rendering
 
 from . import links

@@ -17,7 +17,7 @@ from django_agent_memory.conf import conf
 from django_agent_memory.exceptions import Refused
 from django_agent_memory.models import IndexEntry, Note, Revision, Workspace
 from django_agent_memory.models.note import after_all_with
-from django_agent_memory.search.scan import matching
+from django_agent_memory.search import matching
 from django_agent_memory.text import gate
 
 from .moments import parse_moment

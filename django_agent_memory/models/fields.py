@@ -18,7 +18,7 @@ class _ByteOrder:
 
     def db_parameters(self, connection: BaseDatabaseWrapper) -> dict[str, Any]:
         parameters = super().db_parameters(connection)  # type: ignore[misc]
-        return {**parameters, "collation": _byte_order_collation(connection)}
+        return {**parameters, "collation": byte_order_collation(connection)}
 
 
 class KeyField(_ByteOrder, models.CharField):  # type: ignore[type-arg]
@@ -29,7 +29,8 @@ class ExactTextField(_ByteOrder, models.TextField):  # type: ignore[type-arg]
     """Unbounded text that is searched by code points."""
 
 
-def _byte_order_collation(connection: BaseDatabaseWrapper) -> str | None:
+def byte_order_collation(connection: BaseDatabaseWrapper) -> str | None:
+    """Return the collation by code points, without padding; None where there is no other."""
     if connection.vendor == "postgresql":
         return "C"
     if connection.vendor == "mysql":

@@ -153,8 +153,10 @@ def test_the_list_reads_no_long_text_and_takes_few_queries(
             connection,
         ) as queries:
             assert admin.get(LIST, query).status_code == 200
-        # Session, user, the filter's paths, the count, the page and its summaries.
-        assert len(queries) == 6
+        # Session, user, the filter's paths, the count, the page and its summaries; PostgreSQL is
+        # asked for its locale before a search.
+        asks = connection.vendor == "postgresql" and "q" in query
+        assert len(queries) == 6 + asks
         assert "JOIN" not in queries[3]["sql"] or "summary" in query
         for row in queries:
             selected = row["sql"].split(" FROM ")[0]

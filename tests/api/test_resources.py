@@ -443,8 +443,12 @@ def test_statements(agent: Agent, rows: int) -> None:
             assert agent.get(address).status_code == 200
         return len(queries)
 
-    for address in ("notes/", "notes/?search=body", "index-entries/", "revisions/", "workspaces/"):
+    for address in ("notes/", "index-entries/", "revisions/", "workspaces/"):
         assert count(address) == 2, address
+    # Whether the search index helps is asked first.
+    assert (
+        count("notes/?search=body") == {"sqlite": 5, "postgresql": 3, "mysql": 2}[connection.vendor]
+    )
     for address, model in (
         ("notes", Note), ("index-entries", IndexEntry), ("revisions", Revision),
         ("workspaces", Workspace),
