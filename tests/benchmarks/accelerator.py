@@ -17,13 +17,15 @@ _GIN_INDEXES = (
     "SELECT indexname FROM pg_indexes WHERE tablename = 'agent_memory_note'"
     " AND indexdef LIKE '%gin_trgm_ops%'"
 )
+_COPIES = (
+    "SELECT table_name FROM information_schema.tables WHERE table_schema = DATABASE()"
+    " AND table_name = 'agent_memory_note_haystack'"
+)
 
 
 def name() -> str | None:
-    """Return the name of the trigram table or index over the notes, None if there is none."""
-    sql = {"sqlite": _FTS_TABLES, "postgresql": _GIN_INDEXES}.get(connection.vendor)
-    if sql is None:
-        return None
+    """Return the name of the trigram table or index, on MariaDB of the copy; None without one."""
+    sql = {"sqlite": _FTS_TABLES, "postgresql": _GIN_INDEXES, "mysql": _COPIES}[connection.vendor]
     with connection.cursor() as cursor:
         cursor.execute(sql)
         found = cursor.fetchone()

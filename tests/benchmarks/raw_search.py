@@ -35,8 +35,12 @@ class RawSearch:
         self._accelerator = accelerator
 
     def accelerated(self, pattern: str, *, is_common: bool) -> dict[str, Way]:
-        """Return the ways that use the trigram table or index, none where it cannot help."""
-        if self._accelerator is None or not _has_trigram(fold(pattern)):
+        """Return the ways that use the trigrams, or the copy; none where they cannot help."""
+        if self._accelerator is None:
+            return {}
+        if connection.vendor == "mysql":
+            return self._ways(f"{self._accelerator} n", _locate, is_common=is_common)
+        if not _has_trigram(fold(pattern)):
             return {}
         if connection.vendor == "sqlite":
             return self._by_fts(self._accelerator, is_common=is_common)
@@ -145,7 +149,15 @@ def _locate(pattern: str) -> tuple[str, list[Any]]:
 _ORDER = {"sqlite": 'n."key"', "postgresql": "n.\"key\" || ''", "mysql": 'n."key"'}
 _NOTES = "agent_memory_note n"
 _SCANS: dict[str, tuple[tuple[str, Callable[[str], tuple[str, list[Any]]]], ...]] = {
-    "sqlite": ((_NOTES, _instr), (f"{_NOTES} NOT INDEXED", _instr)),
+    "sqlite": (
+        (_NOTES, _instr),
+        (f"{_NOTES} INDEXED BY agent_memory_note_scan", _instr),
+        (f"{_NOTES} NOT INDEXED", _instr),
+    ),
     "postgresql": ((_NOTES, _like_without_index), (_NOTES, _strpos)),
-    "mysql": ((_NOTES, _locate), (f"{_NOTES} IGNORE INDEX (agent_memory_note_key)", _locate)),
+    "mysql": (
+        (_NOTES, _locate),
+        (f"{_NOTES} FORCE INDEX (agent_memory_note_scan)", _locate),
+        (f"{_NOTES} USE INDEX ()", _locate),
+    ),
 }
