@@ -7,11 +7,12 @@ from argparse import ArgumentParser
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
+from django.db import router
 
-from django_agent_memory import writing
+from django_agent_memory import search, writing
 from django_agent_memory.conf import conf
 from django_agent_memory.exceptions import AgentMemoryError
-from django_agent_memory.models import RecordedCall
+from django_agent_memory.models import Note, RecordedCall
 
 from ._workspaces import add_workspace_argument, chosen_paths
 
@@ -50,6 +51,8 @@ class Command(BaseCommand):
             self._prune_revisions(paths, options)
         if options["recorded_calls"]:
             self._prune_recorded_calls(paths, options)
+        if options["apply"]:
+            search.compact(router.db_for_write(Note))
 
     def _prune_revisions(self, paths: list[str], options: dict[str, Any]) -> None:
         days, keep = _retention(options)

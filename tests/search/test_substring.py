@@ -12,7 +12,7 @@ from django_agent_memory import Memory, Save
 from django_agent_memory.exceptions import Refused
 from django_agent_memory.text.folding import fold
 
-from .text.strategies import AWKWARD, patterns
+from tests.text.strategies import AWKWARD, patterns
 
 
 def keys_found(memory: Memory, pattern: str) -> list[str]:
