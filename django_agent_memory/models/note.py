@@ -86,11 +86,6 @@ class Note(models.Model):
         constraints = [
             models.UniqueConstraint(fields=("workspace", "key"), name="agent_memory_note_key"),
         ]
-        indexes = [
-            # A workspace's notes in the order they lie on the disk: scanned twice as fast as in
-            # that of their keys on SQLite, six times on MariaDB.
-            models.Index(fields=("workspace",), name="agent_memory_note_scan"),
-        ]
 
     def __str__(self) -> str:
         return str(self.key)

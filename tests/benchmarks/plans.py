@@ -27,29 +27,30 @@ def plans(notes: int) -> dict[str, list[str]]:
     """Return the plan of every read, in and out of a write, in one of sixty equal workspaces."""
     for number in range(_WORKSPACES):
         memory = stored(notes // _WORKSPACES, f"plans/{number}")
-    _analyze()
+    analyze()
     save = next(saves(1))
     verbs: dict[str, Callable[[Memory], object]] = {
         "recall": lambda memory: memory.recall(save.key),
-        "search": lambda memory: memory.search("invoice"),
         "index": lambda memory: memory.list_memories(),
         "remember": lambda memory: memory.remember(save.key, save.summary, "another body"),
         "near keys": lambda memory: memory.near_keys("area00/nothing"),
     }
     found: dict[str, list[str]] = {}
     for verb, call in verbs.items():
-        for number, sql in enumerate(_reads_of(lambda call=call: call(memory)), start=1):
-            found[f"{verb}, read {number}"] = _explain(sql)
+        for number, sql in enumerate(reads_of(lambda call=call: call(memory)), start=1):
+            found[f"{verb}, read {number}"] = explain(sql)
     return found
 
 
-def _reads_of(call: Callable[[], object]) -> list[str]:
+def reads_of(call: Callable[[], object]) -> list[str]:
+    """Return the queries that the call sends."""
     with CaptureQueriesContext(connection) as captured:
         call()
-    return [q["sql"] for q in captured.captured_queries if q["sql"].startswith("SELECT")]
+    return [q["sql"] for q in captured.captured_queries if q["sql"].startswith(("SELECT", "WITH"))]
 
 
-def _explain(sql: str) -> list[str]:
+def explain(sql: str) -> list[str]:
+    """Return the lines of the database's plan for a query."""
     with connection.cursor() as cursor:
         cursor.execute(f"{_EXPLAIN[connection.vendor]} {sql}")
         names = [column[0] for column in cursor.description]
@@ -60,7 +61,8 @@ def _explain(sql: str) -> list[str]:
     return [str(row[column]).strip() for row in rows]
 
 
-def _analyze() -> None:
+def analyze() -> None:
+    """Have the database look at its tables; MariaDB commits."""
     with connection.cursor() as cursor:
         if connection.vendor == "mysql":
             cursor.execute(f"ANALYZE TABLE {', '.join(_TABLES)}")

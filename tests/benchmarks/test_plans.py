@@ -1,4 +1,4 @@
-"""Every query on notes and entries goes by workspace and key, on each database."""
+"""Every query on notes and entries but the search goes by workspace and key, on each database."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_notes_and_entries_are_found_by_workspace_and_key() -> None:
     on_notes = {name: "\n".join(plan) for name, plan in found.items()}
     on_notes = {name: plan for name, plan in on_notes.items() if re.search("note|indexentry", plan)}
     verbs = {name.partition(",")[0] for name in on_notes}
-    assert verbs == {"recall", "search", "index", "remember", "near keys"}
+    assert verbs == {"recall", "index", "remember", "near keys"}
     vendor = connection.vendor
     assert {n: p for n, p in on_notes.items() if re.search(_WHOLE_TABLE[vendor], p)} == {}
     assert {n: p for n, p in on_notes.items() if not re.search(_KEYED[vendor], p)} == {}

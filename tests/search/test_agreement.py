@@ -1,4 +1,4 @@
-"""Reference, scan and index give the same keys, order and totals, whatever is written in between."""
+"""Reference, scan and index give the same keys, order and totals, whatever is written."""
 
 from __future__ import annotations
 
@@ -19,8 +19,9 @@ from .conftest import WAYS, found
 
 KEYS = [f"k{n}" for n in range(12)] + ["a/b", "Ж", "é", "e\u0301", "K", "k", "日本", "🙂"]
 # Words make long runs and common trigrams; the rest is what engines have got wrong.
-WORDS = ["report", "weekly", "Straße", "ПРИВЕТ", "東京の会議", "cafe\u0301", "ΟΔΟΣ", "100%_Done", "a*b?[c]",
-         '"quoted"', "back\\slash", "👩\u200d👧", "文b", "é1", "İstanbul", "\ufffe\uffff", "x" * 70]  # fmt: skip
+WORDS = ["report", "weekly", "Straße", "ПРИВЕТ", "東京の会議", "cafe\u0301", "ΟΔΟΣ",
+         "100%_Done", "a*b?[c]", '"quoted"', "back\\slash", "👩\u200d👧", "文b", "é1", "İstanbul",
+         "\ufffe\uffff", "x" * 70]  # fmt: skip
 texts = st.lists(
     st.sampled_from(WORDS) | st.text(st.sampled_from(AWKWARD + "abcABC*?[]"), max_size=6),
     max_size=5,
@@ -54,7 +55,9 @@ def write(memory: Memory, what: str, *args: Any) -> None:
         notes.update(body=body, haystack=haystack(key, "", body))
         writing.repair(memory.path)
     else:
-        writing.prune_revisions(memory.path, older_than=datetime.timedelta(0), keep=1, dry_run=False)
+        writing.prune_revisions(
+            memory.path, older_than=datetime.timedelta(0), keep=1, dry_run=False
+        )
 
 
 def expected(memory: Memory, pattern: str) -> tuple[list[str], int]:
@@ -103,14 +106,25 @@ def test_every_way_finds_what_python_finds(
     "pattern",
     [
         "rare needle", "needle", "common", "every", "nowhere", "e", "zq", "100%_done", "\\", "%",
-        "x" * 60_000, "🙂🙃", "🙂", "東京", "東京の会議", "cafe\u0301", "café", '"', '""', "a*b?[c]",
+        "x" * 60_000, "🙂🙃", "🙂", "東京", "東京の会議", "cafe\u0301", "café", '"', '""',
+        "a*b?[c]",
         "commonly everything needs common words", "e1", "\ufffe",
     ],
 )  # fmt: skip
 def test_every_kind_of_pattern(memory: Memory, pattern: str) -> None:
-    odd = ["100%_Done \\ a*b?[c]", "🙂🙃 東京の会議", 'un café, un cafe\u0301 "x" é1', "x" * 60_000, "\ufffe"]
+    odd = [
+        "100%_Done \\ a*b?[c]",
+        "🙂🙃 東京の会議",
+        'un café, un cafe\u0301 "x" é1',
+        "x" * 60_000,
+        "\ufffe",
+    ]
     saves = [
-        Save(key=f"n{n:04}", summary="Every note", body=f"{'common words' if n % 4 else 'others'} {n}")
+        Save(
+            key=f"n{n:04}",
+            summary="Every note",
+            body=f"{'common words' if n % 4 else 'others'} {n}",
+        )
         for n in range(700)
     ]
     saves += [Save(key=f"odd{n}", body=body) for n, body in enumerate(odd)]

@@ -16,7 +16,7 @@ from django_agent_memory.search import matching
 from .conftest import by_index, found, scans_counted
 
 VENDOR = connection.vendor
-on = {name: pytest.mark.skipif(VENDOR != name, reason=f"a choice of {name}") for name in (
+on = {name: pytest.mark.skipif(name != VENDOR, reason=f"a choice of {name}") for name in (
     "sqlite", "postgresql", "mysql"
 )}  # fmt: skip
 
@@ -93,7 +93,7 @@ def test_statements_of_a_rare_search(
     ("pattern", "uses_index"),
     [("zyxw", True), ("a zyxw needle", True), ("yz", False), ("-- %", False), (SHUFFLED, False)],
 )
-def test_postgresql_is_offered_the_index_where_it_helps(pattern: str, uses_index: bool) -> None:  # noqa: FBT001
+def test_postgresql_is_offered_the_index_where_it_helps(pattern: str, uses_index: bool) -> None:
     memory = stored(5_000)
     with CaptureQueriesContext(connection) as queries:
         memory.search(pattern)

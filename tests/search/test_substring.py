@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from django_agent_memory import Memory, Save
 from django_agent_memory.exceptions import Refused
 from django_agent_memory.text.folding import fold
-
 from tests.text.strategies import AWKWARD, patterns
 
 

@@ -41,7 +41,7 @@ _LEAST_SAMPLE, _MOST_SAMPLE = 64, 2_048
 _SAMPLED = 12
 """Trigrams of the text that are looked for in them."""
 
-_STEP = 8
+_SHARE = 8
 """At most one candidate to eight notes of the workspace is worth the index."""
 
 _PIECE = 8
@@ -120,7 +120,7 @@ class PostgreSQLEngine(Engine):
             return None
         if len(folded) <= _SHORT and 2 * size >= survey.notes:
             return folded
-        return self._rarest(runs, size, survey.notes)
+        return self._rarest(survey, runs, size)
 
     def _size(self, workspace: int) -> float:
         """Return about how many notes the workspace has: what the planner thinks."""
@@ -132,29 +132,40 @@ class PostgreSQLEngine(Engine):
         rows: float = plan[0]["Plan"]["Plan Rows"]
         return rows
 
-    def _rarest(self, runs: list[str], size: float, notes: float) -> str | None:
+    def _rarest(self, survey: _Survey, runs: list[str], size: float) -> str | None:
         """Return the part around the rarest trigram, if it is rare enough for the workspace.
 
         A sample of all notes tells: sixteen times as large as all notes are to the workspace's, so
-        that a trigram in one of eight of these would be seen twice.
+        that a trigram in one of eight of these would be seen twice. It is read by the page, and a
+        workspace's notes may lie together: some of them are looked at besides.
         """
+        notes = survey.notes or size
         wanted = min(max(_LEAST_SAMPLE, 16 * notes / size), _MOST_SAMPLE)
-        if _STEP * wanted > size:
+        if _SHARE * wanted > size:
             return None
         trigrams = _spread([(run, at) for run in runs for at in range(len(run) - 2)])
+        all_found, own_found = self._sampled(survey.pk, trigrams, min(100 * wanted / notes, 100))
+        rare = [
+            (found, place)
+            for place, found, own in zip(trigrams, all_found, own_found, strict=True)
+            if found * notes <= size / _SHARE and own <= 1 / _SHARE
+        ]
+        return _around(*min(rare)[1]) if rare else None
+
+    def _sampled(
+        self, workspace: int, trigrams: list[tuple[str, int]], percent: float
+    ) -> tuple[list[float], list[float]]:
+        """Return the share of notes that have each trigram: of all notes, of the workspace's."""
         counts = ", ".join(['COUNT(*) FILTER (WHERE "haystack" LIKE %s)'] * len(trigrams))
-        sampled, *found = self._row(
-            f'SELECT COUNT(*), {counts} FROM "{NOTE}" TABLESAMPLE SYSTEM (%s) REPEATABLE (1)',
-            *(self.pattern(run[at : at + 3]) for run, at in trigrams),
-            min(100 * wanted / notes, 100),
+        patterns = [self.pattern(run[at : at + 3]) for run, at in trigrams]
+        rows = self._rows(
+            f'SELECT 1, COUNT(*), {counts} FROM "{NOTE}" TABLESAMPLE SYSTEM (%s) REPEATABLE (1)'
+            f' UNION ALL SELECT 2, COUNT(*), {counts} FROM (SELECT "haystack" FROM "{NOTE}"'
+            f' WHERE "workspace_id" = %s ORDER BY "key" LIMIT {_LEAST_SAMPLE}) own ORDER BY 1',
+            *(*patterns, percent, *patterns, workspace),
         )
-        fewest = min(found)
-        if not sampled or fewest * notes / sampled > size / _STEP:
-            return None
-        place: tuple[str, int] = trigrams[found.index(fewest)]
-        run, at = place
-        start = max(0, min(at - (_PIECE - 3) // 2, len(run) - _PIECE))
-        return run[start : start + _PIECE]
+        everywhere, own = ([n / max(size, 1) for n in found] for _, size, *found in rows)
+        return everywhere, own
 
     # The search index
 
@@ -232,6 +243,12 @@ def _runs(folded: str, *, ascii_only: bool) -> list[str]:
         for c in folded
     )
     return [run for run in kept.split(" ") if len(run) >= 3]
+
+
+def _around(run: str, at: int) -> str:
+    """Return the part of the run with the trigram in its middle."""
+    start = max(0, min(at - (_PIECE - 3) // 2, len(run) - _PIECE))
+    return run[start : start + _PIECE]
 
 
 def _spread(places: list[tuple[str, int]]) -> list[tuple[str, int]]:

@@ -2,8 +2,12 @@
 
 It names the notes that hold some of the pattern's trigrams; each of them is then looked at whole.
 The table holds no text of its own (external content) and no positions (`detail=none`), and is as
-large as the haystacks. Triggers keep it through every write, raw SQL too, but go when a migration
-remakes the notes' table: `upkeep` brings them back, and until then the workspace is scanned.
+large as the haystacks. Triggers keep it through every write, raw SQL too. Where trigrams do not
+help, an index of the workspace alone leads the scan through its notes in the order they lie on the
+disk, twice as fast as in that of their keys.
+
+All but the table goes when a migration remakes the notes' table: `upkeep` brings it back, and until
+then workspaces are scanned.
 """
 
 from __future__ import annotations
@@ -40,6 +44,9 @@ _TRIGGERS = {
         f' INSERT INTO "{_FTS}" (rowid, haystack) VALUES (new.id, new.haystack); END'
     ),
 }
+
+_SCAN = "agent_memory_note_scan"
+_PARTS = (_FTS, *_TRIGGERS, _SCAN)
 
 _PROBED = 8
 """Trigrams of the text that are looked up to find rare ones."""
@@ -129,17 +136,17 @@ class SQLiteEngine(Engine):
     def status(self) -> Status:
         """Return whether table and triggers are there; all or none of them should be."""
         parts = self._parts()
-        if len(parts) == len(_TRIGGERS) + 1:
+        if len(parts) == len(_PARTS):
             return Status(State.LIVE, "Searches use a table of trigrams (FTS5), kept by triggers.")
         if parts:
-            missing = ", ".join(sorted({_FTS, *_TRIGGERS} - parts))
+            missing = ", ".join(sorted(set(_PARTS) - parts))
             return Status(State.DAMAGED, f"Of the search index this is missing: {missing}.")
         if not self._can_build():
             return Status(State.UNAVAILABLE, "This SQLite has no FTS5 with trigrams.")
         return Status(State.ABSENT, "There is no search index; workspaces are scanned.")
 
     def build(self, progress: Progress | None = None) -> None:
-        """Make table and triggers anew in one transaction; writers wait for its end."""
+        """Make table, triggers and index anew in one transaction; writers wait for its end."""
         with transaction.atomic(using=self.connection.alias):
             self._drop()
             self._run(
@@ -149,10 +156,11 @@ class SQLiteEngine(Engine):
             )
             for name, body in _TRIGGERS.items():
                 self._run(f'CREATE TRIGGER "{name}" {body}')
+            self._run(f'CREATE INDEX "{_SCAN}" ON "{NOTE}" ("workspace_id")')
             self._fill(progress)
 
     def drop(self) -> None:
-        """Remove table and triggers."""
+        """Remove table, triggers and index."""
         with transaction.atomic(using=self.connection.alias):
             self._drop()
 
@@ -191,15 +199,15 @@ class SQLiteEngine(Engine):
     def _drop(self) -> None:
         for name in _TRIGGERS:
             self._run(f'DROP TRIGGER IF EXISTS "{name}"')
+        self._run(f'DROP INDEX IF EXISTS "{_SCAN}"')
         self._run(f'DROP TABLE IF EXISTS "{_FTS}"')
 
     def _is_live(self) -> bool:
-        return len(self._parts()) == len(_TRIGGERS) + 1
+        return len(self._parts()) == len(_PARTS)
 
     def _parts(self) -> set[str]:
-        names = (_FTS, *_TRIGGERS)
-        marks = ", ".join(["%s"] * len(names))
-        rows = self._rows(f"SELECT name FROM sqlite_master WHERE name IN ({marks})", *names)
+        marks = ", ".join(["%s"] * len(_PARTS))
+        rows = self._rows(f"SELECT name FROM sqlite_master WHERE name IN ({marks})", *_PARTS)
         return {name for (name,) in rows}
 
     def _can_build(self) -> bool:
