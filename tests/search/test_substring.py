@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from django_agent_memory import Memory, Save
 from django_agent_memory.exceptions import Refused
+from django_agent_memory.models import Note
+from django_agent_memory.search import matching
 from django_agent_memory.text.folding import fold
 from tests.text.strategies import AWKWARD, patterns
 
@@ -75,6 +80,31 @@ def test_what_no_note_holds_matches_nothing(memory: Memory, pattern: str) -> Non
 def test_a_very_long_pattern_can_match(memory: Memory) -> None:
     memory.remember("k", "s", "Ж" * 60_000)
     assert keys_found(memory, "ж" * 60_000) == ["k"]
+
+
+@pytest.mark.parametrize("length", [255, 256, 257, 5_000])
+def test_no_database_compares_more_than_256_characters(memory: Memory, length: int) -> None:
+    # As bad as it gets: a comparison fails at the last character, and begins anew at the next.
+    memory.apply([Save(key=f"k{n}", body=f"{'a' * 20_000}{n}") for n in range(10)])
+    memory.remember("k5", None, f"{'a' * 20_000}z{'a' * 300}")
+    pattern = "a" * (length - 1) + "Z"
+    with CaptureQueriesContext(connection) as queries:
+        assert keys_found(memory, pattern) == ["k5"]
+        assert list(matching(Note.objects.all(), pattern).values_list("key", flat=True)) == ["k5"]
+    longest = max(len(run) for query in queries for run in re.findall("a+", query["sql"]))
+    assert longest == min(length - 1, 256)
+
+
+@pytest.mark.parametrize("count", [7, 8, 9])
+def test_the_first_eight_of_what_contains_a_long_pattern(memory: Memory, count: int) -> None:
+    pattern = "long " * 60
+    keys = [f"k{n:02}" for n in reversed(range(count))]
+    memory.apply([Save(key=key, summary=pattern, body="") for key in keys])
+    memory.remember("decoy", None, f"{pattern[:299]}_")
+    result = memory.search(pattern)
+    assert [match.key for match in result.matches] == sorted(keys)[:8]
+    assert result.total == count
+    assert result.matches[0].summary == pattern
 
 
 @pytest.mark.parametrize("pattern", [None, 5, ["x"], b"x"])

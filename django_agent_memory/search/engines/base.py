@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import closing
 from enum import StrEnum
 from typing import Any, ClassVar, NamedTuple
 
@@ -12,11 +13,16 @@ from django.db.models.sql.compiler import SQLCompiler
 
 from django_agent_memory.models import IndexEntry, Note, Workspace
 from django_agent_memory.models.note import NoteQuerySet
+from django_agent_memory.streaming import FEW, stream
 from django_agent_memory.text.rendering import MATCHES_SHOWN
 
 NOTE_TABLE = Note._meta.db_table
 ENTRY_TABLE = IndexEntry._meta.db_table
 WORKSPACE_TABLE = Workspace._meta.db_table
+
+MOST_COMPARED = 256
+"""Longest text that a database is asked for. All three compare a long one that nearly repeats itself
+anew at every character of a note: 50,000 characters with a million took up to a minute."""
 
 Progress = Callable[[int, int], None]
 """Is told how much of how much is done."""
@@ -96,12 +102,15 @@ class Engine:
         survey = self._survey(path)
         if survey is None or folded is None:
             return 0, [], 0 if survey is None else survey.revision
-        total, shown = self._first_of(survey, folded)
+        first_of = self._first_of if len(folded) <= MOST_COMPARED else self._first_of_long
+        total, shown = first_of(survey, folded)
         return total, shown, survey.revision
 
     def matching(self, notes: NoteQuerySet, folded: str) -> NoteQuerySet:
-        """Return those of `notes` that contain `folded`."""
-        return notes.filter(self.condition(folded))
+        """Return those of `notes` that contain `folded`, for a list: as a condition or by ids."""
+        if len(folded) <= MOST_COMPARED:
+            return self._narrowed(notes, folded)
+        return notes.filter(pk__in=[pk for pk, _key in self._compared(notes, folded)])
 
     def condition(self, folded: str) -> Func:
         """Return the scan's condition as an expression for `filter`."""
@@ -127,6 +136,29 @@ class Engine:
         """Let go of what the search index remembers of notes that are gone."""
 
     # What engines share
+
+    def _narrowed(self, notes: NoteQuerySet, folded: str) -> NoteQuerySet:
+        """Return those of `notes` that contain `folded`, by a condition of the database's."""
+        return notes.filter(self.condition(folded))
+
+    def _compared(self, notes: NoteQuerySet, folded: str) -> Iterator[tuple[int, str]]:
+        """Yield id and key of those of `notes` that contain `folded`, which may be long.
+
+        The database finds those with its beginning, Python compares the rest in linear time.
+        """
+        likely = self._narrowed(notes, folded[:MOST_COMPARED])
+        rows = likely.order_by().values_list("pk", "key", "haystack")
+        with closing(stream(rows, at_most=FEW + 1)) as streamed:
+            yield from ((pk, key) for pk, key, haystack in streamed if folded in haystack)
+
+    def _first_of_long(self, survey: Survey, folded: str) -> tuple[int, list[Shown]]:
+        notes = Note.objects.using(self.connection.alias).filter(workspace=survey.pk)
+        total, first = 0, list[tuple[str, int]]()
+        for pk, key in self._compared(notes, folded):
+            total += 1
+            first = sorted([*first, (key, pk)])[:MATCHES_SHOWN]
+        shown = notes.filter(pk__in=[pk for _key, pk in first]).order_by("key")
+        return total, list(shown.values_list("key", "body", "entry__summary"))
 
     def _survey(self, path: str) -> Survey | None:
         row = self._row(

@@ -74,9 +74,9 @@ class PostgreSQLEngine(Engine):
 
     # Searching
 
-    def matching(self, notes: NoteQuerySet, folded: str) -> NoteQuerySet:
+    def _narrowed(self, notes: NoteQuerySet, folded: str) -> NoteQuerySet:
         """Return those of `notes` that contain `folded`, which the index may help to find."""
-        matching = super().matching(notes, folded)
+        matching = super()._narrowed(notes, folded)
         (is_ascii_only,) = self._row(f"SELECT {_IS_ASCII_ONLY}")
         runs = _runs(folded, ascii_only=is_ascii_only)
         if not runs:

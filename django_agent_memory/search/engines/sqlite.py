@@ -76,9 +76,9 @@ class SQLiteEngine(Engine):
 
     # Searching
 
-    def matching(self, notes: NoteQuerySet, folded: str) -> NoteQuerySet:
+    def _narrowed(self, notes: NoteQuerySet, folded: str) -> NoteQuerySet:
         """Return those of `notes` that contain `folded`; of few candidates, by their ids."""
-        matching = super().matching(notes, folded)
+        matching = super()._narrowed(notes, folded)
         candidates = self._try(self._candidates, folded)
         return matching if candidates is None else matching.filter(pk__in=candidates)
 
