@@ -21,8 +21,8 @@ ENTRY_TABLE = IndexEntry._meta.db_table
 WORKSPACE_TABLE = Workspace._meta.db_table
 
 MOST_COMPARED = 256
-"""Longest text that a database is asked for: it compares one that nearly repeats itself anew at each
-character of a note, and 50,000 characters with a million took up to a minute."""
+"""Longest text that a database is asked for: it compares one that nearly repeats itself anew at
+each character of a note, and 50,000 characters with a million took up to a minute."""
 
 Progress = Callable[[int, int], None]
 """Is told how much of how much is done."""
