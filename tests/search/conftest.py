@@ -11,7 +11,7 @@ from django.db import connection
 from django_agent_memory import Memory
 from django_agent_memory.results import SearchResult
 from django_agent_memory.search.engines import mysql, postgresql, sqlite
-from django_agent_memory.search.engines.base import Engine, Rows
+from django_agent_memory.search.engines.base import Engine, Rows, Survey
 from django_agent_memory.search.upkeep import search_engine
 
 Way = Callable[[], AbstractContextManager[None]]
@@ -51,8 +51,8 @@ def by_index() -> Iterator[None]:
                 cursor.execute("RESET ALL")
 
 
-def _longest_run(_self: object, survey: postgresql._Survey, folded: str) -> str | None:
-    runs = postgresql._runs(folded, ascii_only=survey.is_ascii_only)
+def _longest_run(engine: postgresql.PostgreSQLEngine, _survey: Survey, folded: str) -> str | None:
+    runs = postgresql._runs(folded, ascii_only=engine._facts().is_ascii_only)
     return max(runs, key=len)[:8] if runs else None
 
 
@@ -63,6 +63,12 @@ def found(memory: Memory, pattern: str) -> tuple[list[str], int]:
     """Return the keys and the total."""
     result: SearchResult = memory.search(pattern)
     return [match.key for match in result.matches], result.total
+
+
+@pytest.fixture(autouse=True)
+def _nothing_known() -> None:
+    """Forget what earlier tests' tables were like."""
+    postgresql._KNOWN.clear()
 
 
 @pytest.fixture

@@ -11,29 +11,26 @@ from __future__ import annotations
 import json
 import re
 from concurrent.futures import ThreadPoolExecutor, wait
-from typing import Any, ClassVar, NamedTuple
+from time import monotonic
+from typing import ClassVar, NamedTuple
 
 from django.db import connections, transaction
 
 from django_agent_memory.models.note import NoteQuerySet
 
 from .base import NOTE_TABLE as NOTE
-from .base import WORKSPACE_TABLE, Comparison, Engine, Progress, Rows, Shown, State, Status
+from .base import Comparison, Engine, Progress, Rows, Shown, State, Status, Survey
 
 _INDEX = "agent_memory_note_trigram"
 
 _LIKE = "{} LIKE {}"
 
-_IS_ASCII_ONLY = (
-    "(SELECT datctype IN ('C', 'POSIX') FROM pg_database WHERE datname = current_database())"
-)
-"""Whether `pg_trgm` takes letters of other scripts for blanks."""
 
 _SMALLEST = 4_096
 """Smaller workspaces are scanned: about six milliseconds."""
 
-_SHORT = 12
-"""Up to this length, reading all trigrams of a text costs at most a fifth of scanning the table."""
+_SHORT = 18
+"""Up to this length, reading all trigrams of a text costs at most a third of scanning the table."""
 
 _LEAST_SAMPLE, _MOST_SAMPLE = 64, 2_048
 """Notes looked at to find the rarest trigram."""
@@ -51,13 +48,29 @@ _GLANCE = 0.5
 """Seconds between two looks at the progress of a build."""
 
 
-class _Survey(NamedTuple):
-    """As `base.Survey`, with the notes of all workspaces (None: there is no index to use)."""
+_FACTS_SECONDS = 60
+"""How long what is known of the table is taken for true: it decides on time only, never on rows."""
 
-    pk: int
-    revision: int
+
+class _Facts(NamedTuple):
+    """What is known of the table: the notes of all workspaces, None without an index to use.
+
+    In a database of locale C `pg_trgm` takes letters of other scripts for blanks.
+    """
+
     notes: float | None
     is_ascii_only: bool
+
+
+_KNOWN: dict[tuple[str, str], tuple[float, _Facts]] = {}
+"""Facts, and until when they are true, by alias and name of the database."""
+
+_ASK = (
+    "SELECT (SELECT c.reltuples FROM pg_class x JOIN pg_index i ON i.indexrelid = x.oid"
+    " JOIN pg_class c ON c.oid = i.indrelid"
+    " WHERE x.oid = to_regclass(%s) AND i.indisvalid AND c.reltuples > 0),"
+    " (SELECT datctype IN ('C', 'POSIX') FROM pg_database WHERE datname = current_database())"
+)
 
 
 class PostgreSQLEngine(Engine):
@@ -77,26 +90,22 @@ class PostgreSQLEngine(Engine):
     def _narrowed(self, notes: NoteQuerySet, folded: str) -> NoteQuerySet:
         """Return those of `notes` that contain `folded`, which the index may help to find."""
         matching = super()._narrowed(notes, folded)
-        (is_ascii_only,) = self._row(f"SELECT {_IS_ASCII_ONLY}")
-        runs = _runs(folded, ascii_only=is_ascii_only)
+        runs = _runs(folded, ascii_only=self._facts().is_ascii_only)
         if not runs:
             return matching
         piece = max(runs, key=len)[:_PIECE]
         return matching.filter(Comparison(_LIKE, self.pattern(piece)))
 
-    def _survey(self, path: str) -> Any:
-        row = self._row(
-            'SELECT w."id", w."revision", ('
-            " SELECT c.reltuples FROM pg_class x JOIN pg_index i ON i.indexrelid = x.oid"
-            " JOIN pg_class c ON c.oid = i.indrelid"
-            " WHERE x.oid = to_regclass(%s) AND i.indisvalid AND c.reltuples > 0),"
-            f' {_IS_ASCII_ONLY} FROM "{WORKSPACE_TABLE}" w WHERE w."path" = %s',
-            _INDEX,
-            path,
-        )
-        return None if row is None else _Survey(*row)
+    def _facts(self) -> _Facts:
+        """Return what is known of the table, asked of the database at most once a minute."""
+        database = (self.connection.alias, self.connection.settings_dict["NAME"])
+        until, facts = _KNOWN.get(database, (0.0, None))
+        if facts is None or until < monotonic():
+            facts = _Facts(*self._row(_ASK, _INDEX))
+            _KNOWN[database] = (monotonic() + _FACTS_SECONDS, facts)
+        return facts
 
-    def _first_of(self, survey: Any, folded: str) -> tuple[int, list[Shown]]:
+    def _first_of(self, survey: Survey, folded: str) -> tuple[int, list[Shown]]:
         piece = self._piece(survey, folded)
         if piece is None:
             return super()._first_of(survey, folded)
@@ -110,17 +119,18 @@ class PostgreSQLEngine(Engine):
         whole = self.contains.format('"haystack"', "%s")
         return Rows(f"{sql} AND {whole}", (*params, self.pattern(folded)))
 
-    def _piece(self, survey: _Survey, folded: str) -> str | None:
+    def _piece(self, survey: Survey, folded: str) -> str | None:
         """Return the part of the text to ask the index for; None where it must not be used."""
-        runs = _runs(folded, ascii_only=survey.is_ascii_only)
-        if survey.notes is None or not runs:
+        notes, is_ascii_only = self._facts()
+        runs = _runs(folded, ascii_only=is_ascii_only)
+        if notes is None or not runs:
             return None
         size = self._size(survey.pk)
         if size < _SMALLEST:
             return None
-        if len(folded) <= _SHORT and 2 * size >= survey.notes:
+        if len(folded) <= _SHORT and 2 * size >= notes:
             return folded
-        return self._rarest(survey, runs, size)
+        return self._rarest(survey.pk, runs, size, notes)
 
     def _size(self, workspace: int) -> float:
         """Return about how many notes the workspace has: what the planner thinks."""
@@ -132,19 +142,18 @@ class PostgreSQLEngine(Engine):
         rows: float = plan[0]["Plan"]["Plan Rows"]
         return rows
 
-    def _rarest(self, survey: _Survey, runs: list[str], size: float) -> str | None:
+    def _rarest(self, workspace: int, runs: list[str], size: float, notes: float) -> str | None:
         """Return the part around the rarest trigram, if it is rare enough for the workspace.
 
         A sample of all notes tells: sixteen times as large as all notes are to the workspace's, so
         that a trigram in one of eight of these would be seen twice. It is read by the page, and a
         workspace's notes may lie together: some of them are looked at besides.
         """
-        notes = survey.notes or size
         wanted = min(max(_LEAST_SAMPLE, 16 * notes / size), _MOST_SAMPLE)
         if _SHARE * wanted > size:
             return None
         trigrams = _spread([(run, at) for run in runs for at in range(len(run) - 2)])
-        all_found, own_found = self._sampled(survey.pk, trigrams, min(100 * wanted / notes, 100))
+        all_found, own_found = self._sampled(workspace, trigrams, min(100 * wanted / notes, 100))
         rare = [
             (found, place)
             for place, found, own in zip(trigrams, all_found, own_found, strict=True)
@@ -186,6 +195,7 @@ class PostgreSQLEngine(Engine):
     def build(self, progress: Progress | None = None) -> None:
         """Make the index anew; reads and writes go on meanwhile, except in a transaction."""
         self.drop()
+        _KNOWN.clear()
         # In a savepoint: the caller's own transaction survives a refusal.
         with transaction.atomic(using=self.connection.alias):
             self._run("CREATE EXTENSION IF NOT EXISTS pg_trgm")
