@@ -157,7 +157,6 @@ _SCANS: dict[str, tuple[tuple[str, Callable[[str], tuple[str, list[Any]]]], ...]
     "postgresql": ((_NOTES, _like_without_index), (_NOTES, _strpos)),
     "mysql": (
         (_NOTES, _locate),
-        (f"{_NOTES} FORCE INDEX (agent_memory_note_scan)", _locate),
         (f"{_NOTES} USE INDEX ()", _locate),
     ),
 }
