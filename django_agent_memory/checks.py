@@ -104,7 +104,10 @@ def check_search_index(
     state, sentence = search_engine(alias).status()
     if state in ("live", "unavailable"):
         return [checks.Info(sentence, id="agent_memory.I001")]
-    hint = 'Run "manage.py memory_search_index build".'
+    hint = (
+        'Run "manage.py memory_search_index build". '
+        "Where the database does not allow it, silence this check."
+    )
     return [checks.Warning(sentence, hint=hint, id="agent_memory.W003")]
 
 

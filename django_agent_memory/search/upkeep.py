@@ -7,6 +7,7 @@ from typing import Any
 
 from django.db import DatabaseError, connections, router
 
+from django_agent_memory.exceptions import Busy
 from django_agent_memory.models import Note
 
 from .engines import Engine, engine_for
@@ -34,9 +35,9 @@ def ensure_search_index(using: str, *, verbosity: int = 1) -> None:
         sys.stdout.write("Building the search index of agent memory…\n")
     try:
         engine.build()
-    except DatabaseError as error:
+    except (DatabaseError, Busy) as error:
         if verbosity >= 1:
-            sys.stdout.write(f"No search index for agent memory: {_first_line(error)}\n")
+            sys.stdout.write(f"No search index for agent memory: {refusal(error)}\n")
 
 
 def compact(using: str) -> None:
@@ -50,5 +51,7 @@ def after_migrate(*, using: str, verbosity: int = 1, **_: Any) -> None:
         ensure_search_index(using, verbosity=verbosity)
 
 
-def _first_line(error: DatabaseError) -> str:
-    return str(error).strip().splitlines()[0]
+def refusal(error: Exception) -> str:
+    """Return what a database said, without the number and the lines that some put around it."""
+    said = str(error.args[-1] if error.args else error).strip()
+    return said.splitlines()[0] if said else type(error).__name__

@@ -223,7 +223,7 @@ def test_the_check_says_what_runs() -> None:
     run("drop")
     (message,) = check_search_index(databases=["default"])
     assert message.id == "agent_memory.W003"
-    assert message.hint == 'Run "manage.py memory_search_index build".'
+    assert message.hint.startswith('Run "manage.py memory_search_index build".')
 
 
 def test_dropped_and_built_again_while_searches_run() -> None:
@@ -289,3 +289,78 @@ def test_every_engine_keeps_the_interface() -> None:
     assert plain.status().state is State.UNAVAILABLE
     assert all(method.__doc__ for method in public)
     assert plain.build() is plain.drop() is plain.compact() is None
+
+
+def test_one_builds_or_drops_at_a_time() -> None:
+    """Whoever comes second is told so, and harms nothing."""
+    filled(20)
+    engine = search_engine()
+    if VENDOR == "sqlite":
+        pytest.skip("SQLite builds and drops in one transaction")
+
+    def second() -> list[str]:
+        try:
+            with pytest.raises(CommandError, match="Another process builds or drops"):
+                run("drop")
+            with pytest.raises(CommandError, match="Another process builds or drops"):
+                run("build")
+            return [run("status")]
+        finally:
+            connections.close_all()
+
+    with engine._alone(), ThreadPoolExecutor(1) as pool:  # type: ignore[attr-defined]
+        (said,) = pool.submit(second).result()
+    assert said.startswith("live: ")
+    assert run("build").startswith("live: ")
+
+
+@pytest.mark.skipif(VENDOR != "mysql", reason="elsewhere it is one transaction, or one statement")
+def test_a_refused_build_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    memory = filled(20)
+    engine = search_engine()
+    run_sql = type(engine)._run
+
+    def refuse(self: Engine, sql: str, *params: object) -> int:
+        if sql.startswith("CREATE TRIGGER") and "update" in sql:
+            raise DatabaseError(1142, "TRIGGER command denied to user 'site'")
+        return run_sql(self, sql, *params)
+
+    monkeypatch.setattr(type(engine), "_run", refuse)
+    with pytest.raises(CommandError, match="^The database refused: TRIGGER command denied to user"):
+        run("build")
+    assert engine.status().state is State.ABSENT
+    memory.remember("later", None, "a late needle")
+    assert found(memory, "needle") == (["later", "rare"], 2)
+
+
+@pytest.mark.skipif(VENDOR != "sqlite", reason="an FTS5 table can be emptied in one statement")
+def test_an_emptied_table_is_noticed() -> None:
+    filled(20)
+    execute("INSERT INTO agent_memory_note_trigram(agent_memory_note_trigram) VALUES('delete-all')")
+    assert search_engine().status().state is State.DAMAGED
+    ensure_search_index("default", verbosity=0)
+    assert search_engine().status().state is State.LIVE
+
+
+@pytest.mark.parametrize("pattern", ["needle", "needle" + "x" * 300])
+def test_an_answer_is_of_one_state_while_a_note_comes_and_goes(pattern: str) -> None:
+    memory = Memory("core")
+    memory.apply([Save(key=f"k{n:02}", summary="s", body=pattern) for n in range(12)])
+    over = threading.Event()
+
+    def come_and_go() -> None:
+        try:
+            while not over.is_set():
+                memory.forget("k03")
+                memory.remember("k03", "s", pattern)
+        finally:
+            connections.close_all()
+
+    with ThreadPoolExecutor(1) as pool:
+        writing = pool.submit(come_and_go)
+        answers = [found(memory, pattern) for _ in range(150)]
+        over.set()
+        writing.result()
+    all_keys = [f"k{n:02}" for n in range(12)]
+    with_it, without = (all_keys[:8], 12), ([k for k in all_keys if k != "k03"][:8], 11)
+    assert [answer for answer in answers if answer not in (with_it, without)] == []

@@ -9,8 +9,9 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from django.db import DatabaseError, connections
 
+from django_agent_memory.exceptions import Busy
 from django_agent_memory.search.engines.base import State
-from django_agent_memory.search.upkeep import search_engine
+from django_agent_memory.search.upkeep import refusal, search_engine
 
 
 class Command(BaseCommand):
@@ -32,11 +33,13 @@ class Command(BaseCommand):
             elif action == "drop":
                 engine.drop()
             status = engine.status()
+        except Busy as error:
+            raise CommandError(str(error)) from error
         except DatabaseError as error:
-            raise CommandError(f"The database refused: {str(error).strip()}") from error
+            raise CommandError(f"The database refused: {refusal(error)}") from error
         self.stdout.write(f"{status.state}: {status.sentence}")
         if status.state is State.DAMAGED:
-            raise CommandError("Run memory_search_index build; until then workspaces are scanned.")
+            raise CommandError("Run memory_search_index build.")
 
     def _build(self, engine: Any) -> None:
         if engine.status().state is State.UNAVAILABLE:

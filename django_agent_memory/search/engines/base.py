@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from enum import StrEnum
+from operator import itemgetter
 from typing import Any, ClassVar, NamedTuple
 
 from django.db.backends.base.base import BaseDatabaseWrapper
@@ -23,6 +24,8 @@ WORKSPACE_TABLE = Workspace._meta.db_table
 MOST_COMPARED = 256
 """Longest text that a database is asked for: it compares one that nearly repeats itself anew at
 each character of a note, and 50,000 characters with a million took up to a minute."""
+
+BEING_BUILT = "Another process builds or drops the search index; try again when it is done."
 
 Progress = Callable[[int, int], None]
 """Is told how much of how much is done."""
@@ -110,7 +113,7 @@ class Engine:
         """Return those of `notes` that contain `folded`, for a list: as a condition or by ids."""
         if len(folded) <= MOST_COMPARED:
             return self._narrowed(notes, folded)
-        return notes.filter(pk__in=[pk for pk, _key in self._compared(notes, folded)])
+        return notes.filter(pk__in=[pk for (pk,) in self._compared(notes, folded, "pk")])
 
     def condition(self, folded: str) -> Func:
         """Return the scan's condition as an expression for `filter`."""
@@ -127,10 +130,14 @@ class Engine:
         return Status(State.UNAVAILABLE, "This database has no search index; it is scanned.")
 
     def build(self, progress: Progress | None = None) -> None:
-        """Make the search index anew, whatever is there of it."""
+        """Make the search index anew, whatever is there of it.
+
+        Raises `Busy` while another process builds or drops it. Refused by the database, it leaves
+        nothing behind.
+        """
 
     def drop(self) -> None:
-        """Remove the search index, whatever is there of it."""
+        """Remove the search index, whatever is there of it; raises `Busy` as `build` does."""
 
     def compact(self) -> None:
         """Let go of what the search index remembers of notes that are gone."""
@@ -141,24 +148,23 @@ class Engine:
         """Return those of `notes` that contain `folded`, by a condition of the database's."""
         return notes.filter(self.condition(folded))
 
-    def _compared(self, notes: NoteQuerySet, folded: str) -> Iterator[tuple[int, str]]:
-        """Yield id and key of those of `notes` that contain `folded`, which may be long.
+    def _compared(self, notes: NoteQuerySet, folded: str, *columns: str) -> Iterator[list[Any]]:
+        """Yield the columns of those of `notes` that contain `folded`, which may be long.
 
         The database finds those with its beginning, Python compares the rest in linear time.
         """
-        likely = self._narrowed(notes, folded[:MOST_COMPARED])
-        rows = likely.order_by().values_list("pk", "key", "haystack")
+        likely = self._narrowed(notes, folded[:MOST_COMPARED]).order_by()
+        rows = likely.values_list("haystack", *columns)
         with closing(stream(rows, at_most=FEW + 1)) as streamed:
-            yield from ((pk, key) for pk, key, haystack in streamed if folded in haystack)
+            yield from (row for haystack, *row in streamed if folded in haystack)
 
     def _first_of_long(self, survey: Survey, folded: str) -> tuple[int, list[Shown]]:
         notes = Note.objects.using(self.connection.alias).filter(workspace=survey.pk)
-        total, first = 0, list[tuple[str, int]]()
-        for pk, key in self._compared(notes, folded):
+        total, first = 0, list[Shown]()
+        for key, body, summary in self._compared(notes, folded, "key", "body", "entry__summary"):
             total += 1
-            first = sorted([*first, (key, pk)])[:MATCHES_SHOWN]
-        shown = notes.filter(pk__in=[pk for _key, pk in first]).order_by("key")
-        return total, list(shown.values_list("key", "body", "entry__summary"))
+            first = sorted([*first, (key, body, summary)], key=itemgetter(0))[:MATCHES_SHOWN]
+        return total, first
 
     def _survey(self, path: str) -> Survey | None:
         row = self._row(

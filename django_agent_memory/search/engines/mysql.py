@@ -7,16 +7,19 @@ kept by triggers; the scan reads that instead.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import ClassVar
 
-from django.db import DatabaseError
+from django.db import DatabaseError, transaction
 
+from django_agent_memory.exceptions import Busy
 from django_agent_memory.models.fields import byte_order_collation
 from django_agent_memory.text.rendering import MATCHES_SHOWN
 
+from .base import BEING_BUILT, Engine, Progress, Rows, Shown, State, Status, Survey
 from .base import ENTRY_TABLE as ENTRY
 from .base import NOTE_TABLE as NOTE
-from .base import Engine, Progress, Rows, Shown, State, Status, Survey
 
 _COPY = "agent_memory_note_haystack"
 
@@ -66,11 +69,30 @@ class MySQLEngine(Engine):
         return super()._first_of(survey, folded)
 
     def _shown(self, rows: Rows) -> tuple[int, list[Shown]]:
-        """Return the total and the first 8 of the rows.
+        """Return the total and the first 8 of the rows, of one state of the tables.
 
-        Here a window function or a common table expression would write every match to a temporary
-        table, at twice the cost of the scan. What is gone by the second statement is not shown.
+        A window function writes every match to a temporary table, at twice the cost of the scan, so
+        two statements in a snapshot serve instead. Inside a transaction of the caller's, which may
+        see another state with each statement, it has to be the window.
         """
+        if self.connection.in_atomic_block or not self.connection.get_autocommit():
+            return self._shown_at_once(rows)
+        self._run("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+        with transaction.atomic(using=self.connection.alias):
+            return self._shown_in_turn(rows)
+
+    def _shown_at_once(self, rows: Rows) -> tuple[int, list[Shown]]:
+        found = self._rows(
+            'SELECT f."total", f."key", n."body", e."summary" FROM'
+            f' (SELECT "id", "key", COUNT(*) OVER () AS "total" FROM ({rows.sql}) m'
+            f' ORDER BY "key" LIMIT {MATCHES_SHOWN}) f JOIN "{NOTE}" n ON n."id" = f."id"'
+            f' LEFT JOIN "{ENTRY}" e ON e."workspace_id" = n."workspace_id" AND e."key" = n."key"'
+            ' ORDER BY f."key"',
+            *rows.params,
+        )
+        return (found[0][0] if found else 0), [row[1:] for row in found]
+
+    def _shown_in_turn(self, rows: Rows) -> tuple[int, list[Shown]]:
         counting = rows.sql.replace("SELECT", "SELECT SQL_CALC_FOUND_ROWS", 1)
         first = self._rows(f'{counting} ORDER BY "key" LIMIT {MATCHES_SHOWN}', *rows.params)
         if not first:
@@ -96,21 +118,44 @@ class MySQLEngine(Engine):
             return Status(State.ABSENT, "There is no search index; the notes are scanned.")
         if parts < len(_TRIGGERS) + 1 or not self._is_live():
             return Status(State.DAMAGED, "The search index was not built to its end.")
-        if self._extent(_COPY) != self._extent(NOTE):
+        if not self._holds_all_notes():
             return Status(State.DAMAGED, "The search index holds other notes than there are.")
         return Status(State.LIVE, "Searches scan a copy of the notes that is made for it.")
 
     def build(self, progress: Progress | None = None) -> None:
         """Make copy and triggers anew, in short writes; other writers go on meanwhile."""
-        self.drop()
+        with self._alone():
+            self._drop()
+            try:
+                self._build(progress)
+            except DatabaseError:
+                self._drop()
+                raise
+
+    def drop(self) -> None:
+        """Remove copy and triggers."""
+        with self._alone():
+            self._drop()
+
+    def _build(self, progress: Progress | None) -> None:
         columns = _COLUMNS.format(collation=byte_order_collation(self.connection))
         self._run(f'CREATE TABLE "{_COPY}" {columns}')
         for name, body in _TRIGGERS.items():
             self._run(f'CREATE TRIGGER "{name}" {body}')
         self._fill(progress)
 
-    def drop(self) -> None:
-        """Remove copy and triggers."""
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Keep others from building or dropping: triggers must never be without a copy."""
+        lock = f"{_COPY}.{self.connection.settings_dict['NAME']}"[-64:]
+        if not self._row("SELECT GET_LOCK(%s, 0)", lock)[0]:
+            raise Busy(BEING_BUILT)
+        try:
+            yield
+        finally:
+            self._row("SELECT RELEASE_LOCK(%s)", lock)
+
+    def _drop(self) -> None:
         for name in _TRIGGERS:
             self._run(f'DROP TRIGGER IF EXISTS "{name}"')
         self._run(f'DROP TABLE IF EXISTS "{_COPY}"')
@@ -127,8 +172,14 @@ class MySQLEngine(Engine):
         )
         return int(parts)
 
-    def _extent(self, table: str) -> Any:
-        return self._row(f'SELECT COUNT(*), MAX("id") FROM "{table}" WHERE "id" > 0')
+    def _holds_all_notes(self) -> bool:
+        """Whether copy and notes are equally many and end alike: one statement, one state."""
+        extent = 'SELECT COUNT(*) AS "n", COALESCE(MAX("id"), 0) AS "last" FROM "{}" WHERE "id" > 0'
+        (same,) = self._row(
+            f'SELECT c."n" = n."n" AND c."last" = n."last" FROM ({extent.format(_COPY)}) c,'
+            f" ({extent.format(NOTE)}) n"
+        )
+        return bool(same)
 
     def _fill(self, progress: Progress | None) -> None:
         (total,) = self._row(f'SELECT COUNT(*) FROM "{NOTE}"')

@@ -10,18 +10,24 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import contextmanager
 from time import monotonic
 from typing import ClassVar, NamedTuple
 
 from django.db import connections, transaction
 
+from django_agent_memory.exceptions import Busy
 from django_agent_memory.models.note import NoteQuerySet
 
+from .base import BEING_BUILT, Comparison, Engine, Progress, Rows, Shown, State, Status, Survey
 from .base import NOTE_TABLE as NOTE
-from .base import Comparison, Engine, Progress, Rows, Shown, State, Status, Survey
 
 _INDEX = "agent_memory_note_trigram"
+
+_LOCK = 7_214_605_393
+"""Number of the advisory lock that one who builds or drops holds."""
 
 _LIKE = "{} LIKE {}"
 
@@ -194,8 +200,16 @@ class PostgreSQLEngine(Engine):
 
     def build(self, progress: Progress | None = None) -> None:
         """Make the index anew; reads and writes go on meanwhile, except in a transaction."""
-        self.drop()
-        _KNOWN.clear()
+        with self._alone():
+            self._build(progress)
+
+    def drop(self) -> None:
+        """Remove the index; the extension stays, as others may use it."""
+        with self._alone():
+            self._drop()
+
+    def _build(self, progress: Progress | None) -> None:
+        self._drop()
         # In a savepoint: the caller's own transaction survives a refusal.
         with transaction.atomic(using=self.connection.alias):
             self._run("CREATE EXTENSION IF NOT EXISTS pg_trgm")
@@ -205,10 +219,23 @@ class PostgreSQLEngine(Engine):
         else:
             self._create(f'CREATE INDEX CONCURRENTLY "{_INDEX}" {columns}', progress)
 
-    def drop(self) -> None:
-        """Remove the index; the extension stays, as others may use it."""
+    def _drop(self) -> None:
+        _KNOWN.clear()
         concurrently = "" if self.connection.in_atomic_block else "CONCURRENTLY"
         self._run(f'DROP INDEX {concurrently} IF EXISTS "{_INDEX}"')
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Keep others from building or dropping meanwhile.
+
+        Not by waiting for them: whoever waits in a statement is waited for by CONCURRENTLY.
+        """
+        if not self._row("SELECT pg_try_advisory_lock(%s)", _LOCK)[0]:
+            raise Busy(BEING_BUILT)
+        try:
+            yield
+        finally:
+            self._row("SELECT pg_advisory_unlock(%s)", _LOCK)
 
     def _create(self, sql: str, progress: Progress | None) -> None:
         """Create the index on a connection of its own, and say meanwhile how far it is."""

@@ -136,6 +136,8 @@ class SQLiteEngine(Engine):
     def status(self) -> Status:
         """Return whether table and triggers are there; all or none of them should be."""
         parts = self._parts()
+        if len(parts) == len(_PARTS) and not self._holds_last_note():
+            return Status(State.DAMAGED, "The search index holds other notes than there are.")
         if len(parts) == len(_PARTS):
             return Status(State.LIVE, "Searches use a table of trigrams (FTS5), kept by triggers.")
         if parts:
@@ -201,6 +203,20 @@ class SQLiteEngine(Engine):
             self._run(f'DROP TRIGGER IF EXISTS "{name}"')
         self._run(f'DROP INDEX IF EXISTS "{_SCAN}"')
         self._run(f'DROP TABLE IF EXISTS "{_FTS}"')
+
+    def _holds_last_note(self) -> bool:
+        """Whether the table names the note that was stored last; one that was emptied does not."""
+        row = self._row(
+            f'SELECT "id", substr("haystack", 1, 3) FROM "{NOTE}" WHERE length("haystack") >= 3'
+            ' ORDER BY "id" DESC LIMIT 1'
+        )
+        if row is None:
+            return True
+        try:
+            found = self._row(f"{_CANDIDATES} AND rowid = %s", _query([row[1]]), row[0])
+        except DatabaseError:
+            return False
+        return found is not None
 
     def _is_live(self) -> bool:
         return len(self._parts()) == len(_PARTS)
