@@ -14,6 +14,7 @@ from django.core.cache import BaseCache, caches
 from django.db import connections
 from django.db.models import QuerySet
 
+from django_agent_memory import large_texts
 from django_agent_memory.conf import conf
 from django_agent_memory.models import IndexEntry, Workspace
 from django_agent_memory.results import Index, IndexLine, Listing
@@ -69,6 +70,7 @@ def listing(path: str, *, using: str) -> Listing:
 
 def forget_text(path: str) -> None:
     """Take the text of the workspace's index out of the cache."""
+    large_texts.forget(_name(path))
     cache = _cache()
     if cache is not None:
         cache.delete(_name(path))
@@ -76,10 +78,18 @@ def forget_text(path: str) -> None:
 
 def _known(path: str, version: str) -> str | None:
     """Return the cached text of that version, None if there is none."""
-    cache = _cache()
+    cache, name = _cache(), _name(path)
+    if cache is None:
+        return None
+    at_hand = large_texts.find(name, version)
+    if at_hand is not None:
+        return at_hand
     # One entry a workspace, whatever its versions: what is erased has no older copy there.
-    known, text = (cache.get(_name(path)) if cache is not None else None) or ("", "")
-    return str(text) if known == version else None
+    known, text = cache.get(name) or ("", "")
+    if known != version:
+        return None
+    large_texts.keep(name, version, text)
+    return str(text)
 
 
 def _built(path: str, row: tuple[str, int | None, int], using: str) -> str:
@@ -91,6 +101,7 @@ def _built(path: str, row: tuple[str, int | None, int], using: str) -> str:
     # Inside a transaction these may be rows that nobody else will ever see.
     if cache is not None and not connections[using].in_atomic_block:
         cache.set(_name(path), (version, text), conf.index_cache_seconds)
+        large_texts.keep(_name(path), version, text)
     return text
 
 

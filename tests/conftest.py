@@ -5,12 +5,14 @@ from __future__ import annotations
 import pytest
 from django.core.cache import cache
 
+from django_agent_memory import large_texts
 from django_agent_memory.memory import Memory
 
 
 @pytest.fixture(autouse=True)
 def _empty_cache() -> None:
     cache.clear()
+    large_texts._texts.clear()
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pytest
 from django.core.cache import cache
 from django.db import transaction
 
-from django_agent_memory import Memory, Save, streaming
+from django_agent_memory import Memory, Save, large_texts, streaming
 from django_agent_memory.models import IndexEntry, Note, Workspace
 
 
@@ -44,6 +44,55 @@ def test_a_remember_changes_only_its_line(memory: Memory) -> None:
     memory.index_note()
     memory.remember("k1", "changed", "b")
     assert memory.index_note() == TEXT.replace("summary 1", "changed")
+
+
+def large(path: str = "core", *, lines: int = 1_000) -> Memory:
+    memory = Memory(path)
+    memory.apply([Save(key=f"k{n:04}", summary="x" * 110, body="b") for n in range(lines)])
+    return memory
+
+
+def test_a_large_text_is_at_hand_without_a_copy(transactional_db: None) -> None:
+    memory = large()
+    text = memory.index_note()
+    assert len(text) > large_texts.LARGE
+    assert memory.index_note() is text
+    cache.clear()  # another process's work: it stays good for its version
+    assert memory.index_note() is text
+    memory.remember("k0000", "changed", "b")
+    assert "- k0000: changed\n" in memory.index_note()
+    memory.erase("k0001")
+    assert "k0001" not in memory.index_note()
+
+
+@pytest.mark.parametrize(("length", "kept"), [(99_999, 0), (100_000, 1), (100_001, 1)])
+def test_only_large_texts_are_kept(length: int, kept: int) -> None:
+    large_texts.keep("name", "old", "x" * 200_000)
+    large_texts.keep("name", "new", "x" * length)
+    assert large_texts.find("name", "old") is None
+    assert (large_texts.find("name", "new") is not None) == kept
+    large_texts.forget("name")
+    assert large_texts.find("name", "new") is None
+
+
+@pytest.mark.parametrize("workspaces", [3, 4, 5])
+def test_four_large_texts_are_kept(workspaces: int) -> None:
+    for n in range(workspaces):
+        large_texts.keep(f"name{n}", "v", "x" * 100_000)
+    kept = [n for n in range(workspaces) if large_texts.find(f"name{n}", "v")]
+    assert kept == list(range(max(0, workspaces - 4), workspaces))
+
+
+def test_no_large_text_is_kept_in_a_transaction_or_without_a_cache(
+    transactional_db: None, settings: Any
+) -> None:
+    memory = large()
+    with transaction.atomic():
+        memory.index_note()
+        assert large_texts._texts == {}
+    settings.AGENT_MEMORY_INDEX_CACHE_ALIAS = None
+    memory.index_note()
+    assert large_texts._texts == {}
 
 
 def test_a_cached_text_is_what_a_fresh_read_gives(memory: Memory, settings: Any) -> None:

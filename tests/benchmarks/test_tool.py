@@ -18,6 +18,7 @@ _CONTENDERS = [
     "Memory.remember", "ORM by hand", "driver",
     "Memory.recall", ".values().get()", "driver",
     "Memory.index_note", ".values_list().get(pk=)",
+    "Memory.index_note", ".values_list().get(pk=)",
     "Memory.index_note", "driver, same lines", "driver, bare join",
     "Memory.history", "ORM, .values()", "driver",
     "Memory.as_of", "ORM, .values()", "driver",
