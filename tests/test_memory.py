@@ -406,8 +406,9 @@ def test_statements_of_each_verb(django_assert_num_queries: Any) -> None:
         memory.recall("a")
     with django_assert_num_queries(1):
         memory.list_memories()
-    # The workspace and the matches; MariaDB is asked for its copy, then searched in a snapshot.
-    with django_assert_num_queries(5 + brackets if connection.vendor == "mysql" else 2):
+    # The workspace, a look at the first notes, the matches; MariaDB is asked for its copy, then
+    # searched in a snapshot.
+    with django_assert_num_queries(5 + brackets if connection.vendor == "mysql" else 3):
         memory.search("b")
     with django_assert_num_queries(1):
         memory.keys()

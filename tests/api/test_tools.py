@@ -268,8 +268,8 @@ def count(agent: Agent, tool: str, **arguments: Any) -> int:
 
 def test_reads_take_a_fixed_number_of_statements(agent: Agent) -> None:
     agent.remember()
-    # Beside authentication: one, the revision too, the workspace and the matches (see search/).
-    search = 4 if connection.vendor == "mysql" else 3
+    # Beside authentication: one, the revision too, the three of a search (see search/).
+    search = 4
     assert count(agent, "recall", key="k") == 2
     assert count(agent, "list_memories") == 3
     assert count(agent, "search", pattern="b") == search

@@ -69,6 +69,7 @@ def found(memory: Memory, pattern: str) -> tuple[list[str], int]:
 def _nothing_known() -> None:
     """Forget what earlier tests' tables were like."""
     postgresql._KNOWN.clear()
+    postgresql._SIZES.clear()
 
 
 @pytest.fixture

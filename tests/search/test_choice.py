@@ -78,12 +78,13 @@ def test_one_rare_trigram_among_common_ones_is_enough() -> None:
 
 @pytest.mark.django_db
 @on["sqlite"]
-@pytest.mark.parametrize(("notes", "statements"), [(100, 4), (600, 4), (5_000, 4)])
+@pytest.mark.parametrize(("notes", "statements"), [(100, 5), (600, 4), (5_000, 4)])
 def test_statements_of_a_rare_search(
     notes: int, statements: int, django_assert_num_queries: Callable[..., Any]
 ) -> None:
     memory = stored(notes)
-    with django_assert_num_queries(statements):  # workspace, index there?, how rare?, the matches
+    # The workspace, is the index there, how rare are they, the matches; a look before a scan.
+    with django_assert_num_queries(statements):
         memory.search("zyxw")
 
 
@@ -91,7 +92,14 @@ def test_statements_of_a_rare_search(
 @on["postgresql"]
 @pytest.mark.parametrize(
     ("pattern", "uses_index"),
-    [("zyxw", True), ("a zyxw needle", True), ("yz", False), ("-- %", False), (SHUFFLED, False)],
+    [
+        ("zyxw", True),
+        ("a zyxw needle", True),
+        ("yz", False),
+        ("-- %", False),
+        (SHUFFLED, False),
+        ("common", False),
+    ],
 )
 def test_postgresql_is_offered_the_index_where_it_helps(pattern: str, uses_index: bool) -> None:
     memory = stored(5_000)
@@ -120,11 +128,12 @@ def test_statements_on_postgresql(
     notes: int, django_assert_num_queries: Callable[..., Any]
 ) -> None:
     memory = stored(notes)
-    with django_assert_num_queries(4):  # workspace, the table, the workspace's size, the matches
+    # The workspace, table and size, a look at the first notes or at what is expected, the matches.
+    with django_assert_num_queries(5):
         memory.search("zyxw")
-    with django_assert_num_queries(3):  # the table is known for a minute
+    with django_assert_num_queries(3):  # table and size are known for a minute
         memory.search("zyxw")
-    with django_assert_num_queries(2):
+    with django_assert_num_queries(3):
         memory.search("zy")
 
 
@@ -160,3 +169,16 @@ def test_lists_find_the_same_with_few_candidates_and_with_many(candidates: int) 
     assert notes.count() == candidates + 1
     named = str(notes.query).count(" IN (")
     assert named == (1 if VENDOR == "sqlite" and candidates < 1_000 else 0)
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("matches", [7, 8, 9])
+def test_the_first_eight_of_a_common_text_are_found_early(matches: int) -> None:
+    memory = Memory("core")
+    memory.apply([Save(key=f"n{n:03}", body="ab" if n < matches else "cd") for n in range(128)])
+    memory.apply([Save(key=f"z{n}", body="ab") for n in range(3)])
+    with CaptureQueriesContext(connection) as queries:
+        keys = [f"n{n:03}" for n in range(matches)] + ["z0", "z1", "z2"]
+        assert found(memory, "ab") == (keys[:8], matches + 3)
+    if VENDOR != "mysql":
+        assert ("SELECT COUNT(*) FROM (" in queries[-1]["sql"]) == (matches >= 8)

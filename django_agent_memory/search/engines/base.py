@@ -25,6 +25,9 @@ MOST_COMPARED = 256
 """Longest text that a database is asked for: it compares one that nearly repeats itself anew at
 each character of a note, and 50,000 characters with a million took up to a minute."""
 
+_LOOKED_AT = 128
+"""Notes looked at for a common text's first matches: a hundredth of what a scan of 10,000 costs."""
+
 BEING_BUILT = "Another process builds or drops the search index; try again when it is done."
 
 Progress = Callable[[int, int], None]
@@ -115,13 +118,9 @@ class Engine:
             return self._narrowed(notes, folded)
         return notes.filter(pk__in=[pk for (pk,) in self._compared(notes, folded, "pk")])
 
-    def condition(self, folded: str) -> Func:
-        """Return the scan's condition as an expression for `filter`."""
-        return Comparison(self.contains, self.pattern(folded))
-
-    def pattern(self, folded: str) -> str:
-        """Return `folded` the way the scan's condition takes it."""
-        return folded
+    def comparison(self, folded: str) -> tuple[str, str]:
+        """Return the scan's condition for `folded`, and the value that it takes."""
+        return self.contains, folded
 
     # The search index
 
@@ -146,7 +145,7 @@ class Engine:
 
     def _narrowed(self, notes: NoteQuerySet, folded: str) -> NoteQuerySet:
         """Return those of `notes` that contain `folded`, by a condition of the database's."""
-        return notes.filter(self.condition(folded))
+        return notes.filter(Comparison(*self.comparison(folded)))
 
     def _compared(self, notes: NoteQuerySet, folded: str, *columns: str) -> Iterator[list[Any]]:
         """Yield the columns of those of `notes` that contain `folded`, which may be long.
@@ -174,12 +173,48 @@ class Engine:
         return None if row is None else Survey(*row)
 
     def _first_of(self, survey: Survey, folded: str) -> tuple[int, list[Shown]]:
-        return self._shown(self._scan(survey.pk, folded))
+        """Return total and first 8 by a scan; of a common text these are found without sorting."""
+        rows = self._scan(survey.pk, folded)
+        if folded and len(self._rows(*self._early(survey.pk, folded))) == MATCHES_SHOWN:
+            shown = self._shown_early(survey.pk, folded, rows)
+            # Unless notes went in between, these are the first there are.
+            if len(shown[1]) == MATCHES_SHOWN:
+                return shown
+        return self._shown(rows)
+
+    def _early(self, workspace: int, folded: str) -> tuple[Any, ...]:
+        """Return the query, and its parameters, for matches among the first 128 notes by key.
+
+        If they are 8, they are the first 8 of all.
+        """
+        form, value = self.comparison(folded)
+        contains = form.format('w."haystack"', "%s")
+        return (
+            f'SELECT w."id", w."key" FROM (SELECT "id", "key", "haystack" FROM "{NOTE_TABLE}"'
+            f' WHERE "workspace_id" = %s ORDER BY "key" LIMIT {_LOOKED_AT}) w'
+            f' WHERE {contains} ORDER BY w."key" LIMIT {MATCHES_SHOWN}',
+            workspace,
+            value,
+        )
+
+    def _shown_early(self, workspace: int, folded: str, rows: Rows) -> tuple[int, list[Shown]]:
+        """Return the total of the rows, which is only counted, and the early ones: one state."""
+        early, *params = self._early(workspace, folded)
+        found = self._rows(
+            f'SELECT (SELECT COUNT(*) FROM ({rows.sql}) c), f."key", n."body", e."summary"'
+            f' FROM ({early}) f JOIN "{NOTE_TABLE}" n ON n."id" = f."id"'
+            f' LEFT JOIN "{ENTRY_TABLE}" e ON e."workspace_id" = n."workspace_id"'
+            f' AND e."key" = n."key" ORDER BY f."key"',
+            *rows.params,
+            *params,
+        )
+        return (found[0][0] if found else 0), [row[1:] for row in found]
 
     def _scan(self, workspace: int, folded: str, *, table: str = NOTE_TABLE) -> Rows:
         """Return the query that reads every note of the workspace, and no other."""
-        contains = self.contains.format('"haystack"', "%s")
-        condition, values = (f"AND {contains}", [self.pattern(folded)]) if folded else ("", [])
+        form, value = self.comparison(folded)
+        contains = form.format('"haystack"', "%s")
+        condition, values = (f"AND {contains}", [value]) if folded else ("", [])
         return Rows(
             f'SELECT "id", "key" FROM "{table}" WHERE "workspace_id" = %s {condition}',
             (workspace, *values),
