@@ -35,7 +35,9 @@ _ASKED_OF_PEERS = 7
 def table_of(*cases: str) -> list[list[str]]:
     """Run the tool at a tiny scale and return the cells of the rows that it prints."""
     engine = os.environ.get("AGENT_MEMORY_TEST_DB", "sqlite")
-    name = os.environ.get("AGENT_MEMORY_TEST_DB_NAME", "test_agent_memory") + "_tiny"
+    # A database of this worker's, whatever runs beside it.
+    worker = os.environ.get("PYTEST_XDIST_WORKER", "")
+    name = os.environ.get("AGENT_MEMORY_TEST_DB_NAME", "test_agent_memory") + f"_tiny{worker}"
     options = ["--db", engine, "--name", name, "--scale", "0.0001"]
     command = [sys.executable, "-m", "tests.benchmarks", *cases, *options]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
