@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass
 
-from django.db.models import Max, Q
+from django.db.models import Q
 
 from . import writing
 from .history import Moment, check_moment, stored
@@ -91,8 +91,5 @@ def _find_what_was_before(
     """Complete `before` where it lies before the first revision of the moment."""
     wanted = [key for key, trail in trails.items() if trail.before is None]
     for start in range(0, len(wanted), 500):
-        older = revisions.filter(number__lt=first, key__in=wanted[start : start + 500])
-        for key, number in (
-            older.values("key").annotate(last=Max("number")).values_list("key", "last")
-        ):
+        for key, number in revisions.last_of(wanted[start : start + 500], first - 1):
             trails[key].before = number

@@ -11,7 +11,7 @@ from __future__ import annotations
 import datetime
 from collections.abc import Iterator
 
-from django.db.models import Count, Max, Min
+from django.db.models import Count, Min
 from django.utils import timezone
 
 from .index import read_index
@@ -127,9 +127,7 @@ def _older(log: RevisionQuerySet, keys: list[str], before: int) -> Iterator[tupl
     In two plain steps: told in one statement, each planner finds a way to compare all with all.
     """
     for start in range(0, len(keys), _BATCH):
-        of_keys = log.filter(key__in=keys[start : start + _BATCH], number__lte=before)
-        newest = of_keys.order_by().values("key").annotate(last=Max("number"))
-        numbers = list(newest.values_list("last", flat=True))
+        numbers = [last for _key, last in log.last_of(keys[start : start + _BATCH], before)]
         if numbers:
             yield from log.filter(number__in=numbers).values_list("key", "summary")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from django.db import models
@@ -19,6 +20,14 @@ class RevisionQuerySet(models.QuerySet["Revision"]):
     def up_to(self, number: int) -> RevisionQuerySet:
         """Those with at most this number."""
         return self.filter(number__lte=number)
+
+    def last_of(self, keys: Sequence[str], number: int) -> Iterable[tuple[str, int]]:
+        """Return those of the keys that were written up to this number, with the last one each."""
+        # The number as an expression: with the statistics of ANALYZE, SQLite 3.40 looks for list
+        # and bound in one index, and returns numbers beyond the bound.
+        bounded = self.filter(key__in=keys).alias(bound=models.F("number") + 0)
+        of_keys = bounded.filter(bound__lte=number).order_by().values("key")
+        return of_keys.annotate(last=models.Max("number")).values_list("key", "last")
 
     def current_at(self, number: int) -> RevisionQuerySet:
         """The last one of each key up to this number: the state of a whole workspace then."""
