@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 import sys
 import unicodedata
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from datetime import date
 from functools import cache, lru_cache
 
@@ -56,10 +56,10 @@ _GROUPED_NUMBER = re.compile(r"(?<![\d.,])\d{1,3}(?:,\d{3})+(?![\d,])", re.ASCII
 _ISO_DATE = re.compile(r"\b(\d{4})-(\d\d)-(\d\d)(?!\d)", re.ASCII)
 _NUMBER = re.compile(r"0*(\d+)(?:st|nd|rd|th|s)?", re.ASCII)
 _MEASURE = re.compile(r"(\d+)([a-z]+)", re.ASCII)
-_QUESTION_FRAME = re.compile(
-    r"\b(?:what|which|whatever)\s+(?:kind|sort|type)s?\s+of\b"
-    r"|\bhow\s+(?:long|often|old|far|big|tall|soon|late|early)\b",
-    re.IGNORECASE,
+# Where English spells both -ise and -ize, the stemmer knows -ize only.
+_ISE = re.compile(
+    "(?<=al|an|ar|as|en|er|gn|ic|il|im|in|it|og|ol|on|or|ot|rn|th)([iy])s"
+    "(?=(?:e|ed|es|er|ers|ing|ation|ations)$)"
 )
 
 
@@ -73,34 +73,12 @@ def terms(text: str) -> list[str]:
     return [term for chunk in _chunks(text) for term in _chunk_terms(chunk)]
 
 
-def query_terms(text: str) -> list[str]:
-    """Return the terms of a query: those of the text without what only frames a question.
-
-    "What kind of music" asks for music, "how long" for no length.
-    """
-    return terms(_QUESTION_FRAME.sub(" ", text))
-
-
 def date_words(moment: date) -> str:
     """Return a date (or the date of a datetime) in words, as people ask for it: `8 May 2023`."""
     return f"{moment.day} {_MONTHS[moment.month - 1]} {moment.year}"
 
 
-def named(query: str, subjects: Collection[str]) -> set[str]:
-    """Return those of `subjects` that the query names, by the whole name or by a part of it.
-
-    A part that belongs to a whole name in the query names nobody else: "Ann Lee" is not Bo Lee.
-    A name that is also a stop word ("Will") counts only if written with a capital.
-    """
-    said = frozenset(_name_words(query))
-    names = {subject: frozenset(_name_words(subject)) for subject in subjects}
-    whole = {subject for subject, words in names.items() if words and words <= said}
-    spoken_for = frozenset[str]().union(*(names[subject] for subject in whole))
-    partly = {subject for subject, words in names.items() if words & said - spoken_for}
-    return whole | partly
-
-
-def _name_words(text: str) -> Iterator[str]:
+def name_words(text: str) -> Iterator[str]:
     """Yield the folded words of a text, without stop words that begin with a small letter."""
     for chunk in _chunks(text):
         for part in _JOINER.split(chunk):
@@ -200,7 +178,7 @@ def _reduced(word: str) -> str:
     word = word[:MOST_TERM_CHARACTERS]
     if number := _NUMBER.fullmatch(word):
         return number[1]
-    return stem(BASE_OF_IRREGULAR.get(word, word))
+    return stem(_ISE.sub(r"\1z", BASE_OF_IRREGULAR.get(word, word)))
 
 
 def _folded(word: str) -> str:

@@ -43,7 +43,10 @@ PLAIN = Formula(
     context=0,
     subject=0,
     pair=0,
-    recency=0,
+    family=0,
+    length=0,
+    number=0,
+    present=0,
 )
 WORDS = replace(PLAIN, terms=Formula().terms, query_terms=Formula().query_terms)
 ALL = Formula()
@@ -56,7 +59,10 @@ LADDER = {
     "+ neighbours": (near := replace(subject, before=ALL.before, after=ALL.after)),
     "+ context": (context := replace(near, context=ALL.context)),
     "+ pairs": (pairs := replace(context, pair=ALL.pair)),
-    "all": ALL,
+    "+ length": (length := replace(pairs, length=ALL.length)),
+    "+ families of words": (families := replace(length, family=ALL.family)),
+    "+ numbers asked for": (numbers := replace(families, number=ALL.number)),
+    "all (+ the present asked for)": replace(numbers, present=ALL.present),
 }
 WITHOUT = {
     "all but dates": replace(ALL, dated=False),
@@ -64,7 +70,10 @@ WITHOUT = {
     "all but neighbours": replace(ALL, before=0, after=0),
     "all but context": replace(ALL, context=0),
     "all but pairs": replace(ALL, pair=0),
-    "all but recency": replace(ALL, recency=0),
+    "all but length": replace(ALL, length=0),
+    "all but families": replace(ALL, family=0),
+    "all but numbers": replace(ALL, number=0),
+    "all but the present": replace(ALL, present=0),
 }
 
 
@@ -151,9 +160,9 @@ def table(apart: list[Workspace]) -> Iterable[str]:
 
 def by(part: int, apart: list[Workspace]) -> Iterable[str]:
     """Yield the recall of the whole ranking by workspace (part 0) or kind of question (part 1)."""
-    groups = defaultdict(list)
-    for name, rows in recalls(ranking(ALL), apart).items():
-        groups[name[part]] += rows
+    groups: dict[str, list[tuple[float, ...]]] = defaultdict(list)
+    for names, rows in recalls(ranking(ALL), apart).items():
+        groups[names[part]] += rows
     for name, rows in sorted(groups.items()):
         figures = "".join(f"{figure:7.1f}" for figure in means(rows))
         yield f"{name:32}{figures}{len(rows):7} questions"

@@ -15,7 +15,15 @@ from itertools import pairwise
 from math import log
 from typing import TypeVar
 
-from django_agent_memory.text.analysis import date_words, named, query_terms, terms
+from django_agent_memory.text.analysis import date_words, terms
+from django_agent_memory.text.asking import (
+    asks_for_number,
+    asks_for_present,
+    family,
+    named,
+    query_terms,
+    tells_number,
+)
 
 from .testset import Note
 
@@ -38,7 +46,11 @@ class Formula:
     context_b: float = 0.3
     subject: float = 3.0
     pair: float = 0.3
-    recency: float = 0.0
+    family: float = 0.4
+    length: float = 1.0
+    most_length: int = 32
+    number: float = 1.0
+    present: float = 0.2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,12 +64,14 @@ class Scored:
     context: float
     subject: float
     pair: float
-    recency: float
+    length: float
+    number: float
+    present: float
 
     @property
     def score(self) -> float:
         parts = self.own + self.before + self.after + self.context + self.subject + self.pair
-        return parts * (1 + self.recency)
+        return (parts + self.length + self.number) * (1 + self.present)
 
 
 class Documents:
@@ -74,7 +88,9 @@ class Documents:
         self._mean_length = sum(self.lengths) / max(1, len(self.lengths)) or 1.0
 
     def idf(self, term: str) -> float:
-        holders = len(self.postings.get(term, ()))
+        return self._idf(len(self.postings.get(term, ())))
+
+    def _idf(self, holders: int) -> float:
         return log(1 + (len(self.lengths) - holders + 0.5) / (holders + 0.5))
 
     def scores(self, query: Iterable[str]) -> dict[int, float]:
@@ -84,7 +100,20 @@ class Documents:
             idf = self.idf(term)
             for number, frequency in self.postings.get(term, {}).items():
                 length = 1 - self._b + self._b * self.lengths[number] / self._mean_length
-                scores[number] += idf * frequency * (self._k1 + 1) / (frequency + self._k1 * length)
+                saturated = frequency * (self._k1 + 1) / (frequency + self._k1 * length)
+                scores[number] += idf * saturated
+        return scores
+
+    def family_scores(self, query: Iterable[str]) -> dict[int, float]:
+        """Return, for documents without a term but with one of its family, the family's idf."""
+        asked = set(query)
+        scores: dict[int, float] = defaultdict(float)
+        for prefix in sorted({family(term) for term in asked} - {""}):
+            relatives = {term for term in self.postings if term.startswith(prefix)}
+            holders = set[int]().union(*(self.postings[term] for term in relatives))
+            exact = set[int]().union(*(self.postings[term] for term in relatives & asked))
+            for number in holders - exact:
+                scores[number] += self._idf(len(holders))
         return scores
 
 
@@ -113,6 +142,11 @@ class Ranker:
         return "\n".join((date, note.subject, note.summary, note.body))
 
     @cached_property
+    def _tells_number(self) -> list[bool]:
+        """Return whether each note tells a number, apart from its date."""
+        return [tells_number(self.formula.terms(note.body)) for note in self.notes]
+
+    @cached_property
     def _neighbours(self) -> dict[int, tuple[set[int], set[int]]]:
         """Return for each note those stored just before and just after it in its contexts."""
         neighbours: dict[int, tuple[set[int], set[int]]] = defaultdict(lambda: (set(), set()))
@@ -129,18 +163,13 @@ class Ranker:
 
     def _scored(self, query: str) -> Iterable[Scored]:
         formula, asked = self.formula, self.formula.query_terms(query)
-        own = self._documents.scores(asked)
+        own = self._own_scores(asked)
         contexts = self._contexts.scores(asked)
         of_context = {self._context_names[n]: score for n, score in contexts.items()}
         subjects = named(query, {note.subject for note in self.notes if note.subject})
-        candidates = set(own)
-        for number in own:
-            before, after = self._neighbours[number]
-            candidates |= (after if formula.before else set()) | (
-                before if formula.after else set()
-            )
-        for number in candidates:
-            note = self.notes[number]
+        number_asked, present_asked = asks_for_number(query), asks_for_present(query)
+        for number in self._candidates(own):
+            note, words = self.notes[number], self._words[number]
             before, after = self._neighbours[number]
             yield Scored(
                 note=note,
@@ -149,9 +178,28 @@ class Ranker:
                 after=formula.after * _best(own, after),
                 context=formula.context * _best(of_context, note.contexts),
                 subject=formula.subject * (subjects == {note.subject}),
-                pair=formula.pair * self._pairs(asked, self._words[number]),
-                recency=formula.recency * number / len(self.notes),
+                pair=formula.pair * self._pairs(asked, words),
+                length=formula.length * log(1 + min(len(words), formula.most_length)),
+                number=formula.number * (number_asked and self._tells_number[number]),
+                present=formula.present * present_asked * number / len(self.notes),
             )
+
+    def _own_scores(self, asked: list[str]) -> dict[int, float]:
+        own = self._documents.scores(asked)
+        if self.formula.family:
+            for number, score in self._documents.family_scores(asked).items():
+                own[number] = own.get(number, 0.0) + self.formula.family * score
+        return own
+
+    def _candidates(self, own: dict[int, float]) -> set[int]:
+        """Return the notes that hold something of the query, and the neighbours it counts for."""
+        candidates = set(own)
+        for number in own:
+            before, after = self._neighbours[number]
+            candidates |= (after if self.formula.before else set()) | (
+                before if self.formula.after else set()
+            )
+        return candidates
 
     def _pairs(self, asked: list[str], words: list[str]) -> float:
         """Return the weights of the adjacent pairs of the query that stand in the note."""

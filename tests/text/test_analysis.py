@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from django_agent_memory.text.analysis import date_words, named, query_terms, terms
+from django_agent_memory.text.analysis import date_words, terms
 from django_agent_memory.text.folding import fold
 from django_agent_memory.text.vocabulary import BASE_OF_IRREGULAR, STOP_WORDS
 
@@ -47,6 +47,9 @@ SPEECH = st.lists(PIECE, max_size=12).map("".join) | st.lists(PIECE, max_size=6)
         ("10am 5km", "10am 10 5km 5 km"),
         ("Jan and Sept", "januari septemb"),
         ("colour favourite mum", "color favorit mom"),
+        ("realised realize organisation organizations", "realiz realiz organ organ"),
+        ("analysed analyze, apologising apologized", "analyz analyz apolog apolog"),
+        ("promise precise precision revise revision", "promis precis precis revis revis"),
         ("Ｔｏｋｙｏ２０２３", "tokyo2023"),
         ("", ""),
         (" \n\t.,-_'’/", ""),
@@ -94,37 +97,12 @@ def test_scripts_without_spaces_give_pairs(text: str, expected: str) -> None:
     assert terms(text) == expected.split()
 
 
-def test_a_question_is_asked_for_what_it_is_about() -> None:
-    assert query_terms("What kinds of music does Ann like?") == ["music", "ann", "like"]
-    assert query_terms("How long did Bo sail?") == ["bo", "sail"]
-    assert query_terms("a kind man, long ago") == ["kind", "man", "long", "ago"]
-
-
 def test_a_date_is_found_as_people_write_it() -> None:
     spoken = date_words(datetime(2023, 5, 8, 23, 59, tzinfo=UTC))
     assert spoken == date_words(date(2023, 5, 8)) == "8 May 2023"
     for written in ("8 May 2023", "8th May, 2023", "2023-05-08", "8 MAY 2023"):
         assert terms(written) == terms(spoken)
     assert sorted(terms("May 8th")) == sorted(terms("8 May"))
-
-
-@pytest.mark.parametrize(
-    ("query", "expected"),
-    [
-        ("What did Ann buy?", {"Ann Lee"}),
-        ("what did ann's dog eat", {"Ann Lee"}),
-        ("What did Ann Lee buy?", {"Ann Lee"}),
-        ("What did Lee buy?", {"Ann Lee", "Bo Lee"}),
-        ("Ann Lee and Bo", {"Ann Lee", "Bo Lee"}),
-        ("Ann Lee or Will", {"Ann Lee", "Will"}),
-        ("What will Zoe do?", {"Zoë"}),
-        ("What did he say?", set()),
-        ("announcements", set()),
-        ("", set()),
-    ],
-)
-def test_who_is_named(query: str, expected: set[str]) -> None:
-    assert named(query, ["Ann Lee", "Bo Lee", "Will", "Zoë", "", "--"]) == expected
 
 
 def test_the_tables_agree() -> None:
@@ -143,7 +121,6 @@ def test_every_term_has_1_to_64_characters_and_is_the_same_again(text: str) -> N
     assert all(1 <= len(term) <= 64 for term in found)
     assert not any(char.isspace() for term in found for char in term)
     assert terms(text) == found
-    assert named(text, [text]) in ({text}, set())
 
 
 @given(SPEECH)
@@ -180,9 +157,9 @@ def test_texts_side_by_side_keep_their_terms(a: str, b: str) -> None:
         "0",
         "-a",
     ]
-    + ["what kind ", "2023-05-08 ", "a\u0e31", "é'", "what  ", "Ａ", "'s"],
+    + ["2023-05-08 ", "a\u0e31", "é'", "Ａ", "'s"],
 )
 def test_a_million_characters_of_anything(piece: str) -> None:
     """Quadratic steps would take hours here."""
     text = piece * (1_000_000 // len(piece))
-    assert len(query_terms("e" + text)) <= len(text)
+    assert len(terms("e" + text)) <= len(text)
