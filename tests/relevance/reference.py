@@ -48,7 +48,7 @@ class Formula:
     pair: float = 0.3
     family: float = 0.4
     length: float = 1.0
-    most_length: int = 32
+    most_length: int = 20
     number: float = 1.0
     present: float = 0.2
 

@@ -4,6 +4,8 @@ A file is one workspace. A dialogue is a list of sessions, each turn a line `Spe
 notes are lines `key | contexts | subject | text`. A question is a line
 `kind | question | evidence | …`, where each piece of evidence is some words of the one note that
 holds it.
+
+`lantern` was written after the weights had been settled, and none was changed for it.
 """
 
 from __future__ import annotations
