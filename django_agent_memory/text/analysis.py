@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 import sys
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import date
 from functools import cache, lru_cache
 
@@ -71,6 +71,29 @@ def terms(text: str) -> list[str]:
     A date written 2023-05-08 gives the terms of 8 May 2023, and 1,000 those of 1000.
     """
     return [term for chunk in _chunks(text) for term in _chunk_terms(chunk)]
+
+
+def note_terms(
+    *,
+    key: str,
+    summary: str,
+    body: str,
+    subject: str = "",
+    contexts: Iterable[str] = (),
+    happened_at: date | None = None,
+) -> list[str]:
+    """Return all terms a note is found by: its date in words, subject, summary and body, in order.
+
+    Last come those of its key and contexts that are not there yet, once each and without bare
+    numbers: `about auth.py` finds what is tied to auth.py, and no `session-3` answers "3 March".
+    """
+    told = terms("\n".join((date_words(happened_at) if happened_at else "", subject)))
+    told += terms("\n".join((summary, body)))
+    labels = terms("\n".join((key, *contexts)))
+    already = set(told)
+    return told + [
+        term for term in dict.fromkeys(labels) if not term.isdecimal() and term not in already
+    ]
 
 
 def date_words(moment: date) -> str:

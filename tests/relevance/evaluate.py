@@ -36,8 +36,8 @@ def stemmed(text: str) -> list[str]:
 
 PLAIN = Formula(
     terms=plain,
-    query_terms=plain,
     dated=False,
+    labelled=False,
     before=0,
     after=0,
     context=0,
@@ -48,18 +48,19 @@ PLAIN = Formula(
     number=0,
     present=0,
 )
-WORDS = replace(PLAIN, terms=Formula().terms, query_terms=Formula().query_terms)
+WORDS = replace(PLAIN, terms=None)
 ALL = Formula()
 LADDER = {
     "plain BM25": PLAIN,
-    "+ stems": replace(PLAIN, terms=stemmed, query_terms=stemmed),
+    "+ stems": replace(PLAIN, terms=stemmed),
     "+ irregular forms, identifiers": WORDS,
     "+ dates": (dated := replace(WORDS, dated=True)),
     "+ subject": (subject := replace(dated, subject=ALL.subject)),
     "+ neighbours": (near := replace(subject, before=ALL.before, after=ALL.after)),
     "+ context": (context := replace(near, context=ALL.context)),
     "+ pairs": (pairs := replace(context, pair=ALL.pair)),
-    "+ length": (length := replace(pairs, length=ALL.length)),
+    "+ key and contexts": (labels := replace(pairs, labelled=True)),
+    "+ length": (length := replace(labels, length=ALL.length)),
     "+ families of words": (families := replace(length, family=ALL.family)),
     "+ numbers asked for": (numbers := replace(families, number=ALL.number)),
     "all (+ the present asked for)": replace(numbers, present=ALL.present),
@@ -70,6 +71,7 @@ WITHOUT = {
     "all but neighbours": replace(ALL, before=0, after=0),
     "all but context": replace(ALL, context=0),
     "all but pairs": replace(ALL, pair=0),
+    "all but key and contexts": replace(ALL, labelled=False),
     "all but length": replace(ALL, length=0),
     "all but families": replace(ALL, family=0),
     "all but numbers": replace(ALL, number=0),

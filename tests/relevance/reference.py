@@ -15,7 +15,7 @@ from itertools import pairwise
 from math import log
 from typing import TypeVar
 
-from django_agent_memory.text.analysis import date_words, terms
+from django_agent_memory.text.analysis import note_terms, terms
 from django_agent_memory.text.asking import (
     asks_for_number,
     asks_for_present,
@@ -34,9 +34,11 @@ K = TypeVar("K")
 class Formula:
     """The weight of each part; 0 switches it off."""
 
-    terms: Callable[[str], list[str]] = terms
-    query_terms: Callable[[str], list[str]] = query_terms
+    terms: Callable[[str], list[str]] | None = None
+    """Instead of the terms of the package, for notes and queries."""
     dated: bool = True
+    labelled: bool = True
+    """Whether key and contexts are among the terms of a note."""
     k1: float = 0.9
     b: float = 0.3
     before: float = 0.3
@@ -48,7 +50,7 @@ class Formula:
     pair: float = 0.3
     family: float = 0.4
     length: float = 1.0
-    most_length: int = 20
+    most_length: int = 16
     number: float = 1.0
     present: float = 0.2
 
@@ -123,7 +125,8 @@ class Ranker:
     def __init__(self, notes: Iterable[Note], formula: Formula | None = None) -> None:
         self.notes = sorted(notes, key=lambda note: note.position)
         self.formula = formula or Formula()
-        self._words = [self.formula.terms(self._text(note)) for note in self.notes]
+        self._words = [self._terms(note) for note in self.notes]
+        self._told = [terms(f"{note.summary}\n{note.body}") for note in self.notes]
         counters = [Counter(words) for words in self._words]
         self._documents = Documents(counters, k1=self.formula.k1, b=self.formula.b)
         self._members: dict[str, list[int]] = defaultdict(list)
@@ -137,14 +140,17 @@ class Ranker:
             b=self.formula.context_b,
         )
 
-    def _text(self, note: Note) -> str:
-        date = date_words(note.happened_at) if self.formula.dated and note.happened_at else ""
-        return "\n".join((date, note.subject, note.summary, note.body))
-
-    @cached_property
-    def _tells_number(self) -> list[bool]:
-        """Return whether each note tells a number, apart from its date."""
-        return [tells_number(self.formula.terms(note.body)) for note in self.notes]
+    def _terms(self, note: Note) -> list[str]:
+        if self.formula.terms:
+            return self.formula.terms("\n".join((note.subject, note.summary, note.body)))
+        return note_terms(
+            key=note.key if self.formula.labelled else "",
+            summary=note.summary,
+            body=note.body,
+            subject=note.subject,
+            contexts=note.contexts if self.formula.labelled else (),
+            happened_at=note.happened_at if self.formula.dated else None,
+        )
 
     @cached_property
     def _neighbours(self) -> dict[int, tuple[set[int], set[int]]]:
@@ -162,14 +168,14 @@ class Ranker:
         return sorted(scored, key=_order)[:limit]
 
     def _scored(self, query: str) -> Iterable[Scored]:
-        formula, asked = self.formula, self.formula.query_terms(query)
+        formula, asked = self.formula, (self.formula.terms or query_terms)(query)
         own = self._own_scores(asked)
         contexts = self._contexts.scores(asked)
         of_context = {self._context_names[n]: score for n, score in contexts.items()}
         subjects = named(query, {note.subject for note in self.notes if note.subject})
         number_asked, present_asked = asks_for_number(query), asks_for_present(query)
         for number in self._candidates(own):
-            note, words = self.notes[number], self._words[number]
+            note, told = self.notes[number], self._told[number]
             before, after = self._neighbours[number]
             yield Scored(
                 note=note,
@@ -178,9 +184,9 @@ class Ranker:
                 after=formula.after * _best(own, after),
                 context=formula.context * _best(of_context, note.contexts),
                 subject=formula.subject * (subjects == {note.subject}),
-                pair=formula.pair * self._pairs(asked, words),
-                length=formula.length * log(1 + min(len(words), formula.most_length)),
-                number=formula.number * (number_asked and self._tells_number[number]),
+                pair=formula.pair * self._pairs(asked, self._words[number]),
+                length=formula.length * log(1 + min(len(told), formula.most_length)),
+                number=formula.number * (number_asked and tells_number(told)),
                 present=formula.present * present_asked * number / len(self.notes),
             )
 

@@ -82,8 +82,8 @@ def test_any_text_may_be_asked(text: str) -> None:
 
 
 @pytest.mark.parametrize("piece", ["what ", "how ", "what kind ", "at the ", "\u3000", "these  "])
-def test_a_million_characters_are_asked(piece: str) -> None:
-    """Quadratic steps would take hours here."""
-    text = piece * (1_000_000 // len(piece))
+def test_long_texts_are_asked(piece: str) -> None:
+    """Quadratic steps would take many minutes here."""
+    text = piece * (300_000 // len(piece))
     assert len(query_terms(text)) <= len(text)
-    assert len(query_terms("what" + " " * 1_000_000)) == 0
+    assert len(query_terms("what" + " " * 300_000)) == 0
