@@ -17,17 +17,13 @@ from collections.abc import Iterable, Iterator
 from datetime import date
 from functools import cache, lru_cache
 
+from .dates import MONTHS, date_words, spoken_dates
 from .folding import compose, fold
 from .stemming import stem
 from .vocabulary import BASE_OF_IRREGULAR, STOP_WORDS
 
 MOST_TERM_CHARACTERS = 64
 """A longer term is cut to its first 64 code points, before stemming."""
-
-_MONTH_NAMES = (
-    "January February March April May June July August September October November December"
-)
-_MONTHS = tuple(_MONTH_NAMES.split())
 
 # Chinese, Japanese and Korean; Thai, Lao, Burmese and Khmer, which have no spaces either.
 _UNSPACED = (
@@ -84,21 +80,18 @@ def note_terms(
 ) -> list[str]:
     """Return all terms a note is found by: its date in words, subject, summary and body, in order.
 
-    Last come those of its key and contexts that are not there yet, once each and without bare
-    numbers: `about auth.py` finds what is tied to auth.py, and no `session-3` answers "3 March".
+    Then come the dates its text counts from its own ("yesterday"), and the terms of its key and
+    contexts that are not there yet, once each and without bare numbers: `about auth.py` finds what
+    is tied to auth.py, and no `session-3` answers "3 March".
     """
-    told = terms("\n".join((date_words(happened_at) if happened_at else "", subject)))
-    told += terms("\n".join((summary, body)))
+    said = f"{summary}\n{body}"
+    dates = [date_words(happened_at), *spoken_dates(said, happened_at)] if happened_at else [""]
+    told = terms("\n".join((dates[0], subject, said, *dates[1:])))
     labels = terms("\n".join((key, *contexts)))
     already = set(told)
     return told + [
         term for term in dict.fromkeys(labels) if not term.isdecimal() and term not in already
     ]
-
-
-def date_words(moment: date) -> str:
-    """Return a date (or the date of a datetime) in words, as people ask for it: `8 May 2023`."""
-    return f"{moment.day} {_MONTHS[moment.month - 1]} {moment.year}"
 
 
 def name_words(text: str) -> Iterator[str]:
@@ -121,7 +114,7 @@ def _chunks(text: str) -> Iterator[str]:
 
 def _spelt_out(match: re.Match[str]) -> str:
     year, month, day = map(int, match.groups())
-    return f" {day} {_MONTHS[month - 1]} {year} " if 1 <= month <= 12 else match[0]
+    return f" {day} {MONTHS[month - 1]} {year} " if 1 <= month <= 12 else match[0]
 
 
 @cache

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import unicodedata
-from datetime import UTC, date, datetime
+from datetime import date
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from django_agent_memory.text.analysis import date_words, note_terms, terms
+from django_agent_memory.text.analysis import note_terms, terms
 from django_agent_memory.text.folding import fold
 from django_agent_memory.text.vocabulary import BASE_OF_IRREGULAR, STOP_WORDS
 
@@ -97,14 +97,6 @@ def test_scripts_without_spaces_give_pairs(text: str, expected: str) -> None:
     assert terms(text) == expected.split()
 
 
-def test_a_date_is_found_as_people_write_it() -> None:
-    spoken = date_words(datetime(2023, 5, 8, 23, 59, tzinfo=UTC))
-    assert spoken == date_words(date(2023, 5, 8)) == "8 May 2023"
-    for written in ("8 May 2023", "8th May, 2023", "2023-05-08", "8 MAY 2023"):
-        assert terms(written) == terms(spoken)
-    assert sorted(terms("May 8th")) == sorted(terms("8 May"))
-
-
 def test_a_note_is_found_by_all_that_is_known_of_it() -> None:
     found = note_terms(
         key="session-3/tea_12",
@@ -117,6 +109,12 @@ def test_a_note_is_found_by_all_that_is_known_of_it() -> None:
     told = terms("8 May 2023 Ann tea Assam auth.py")
     assert found == [*told, "session-3/tea_12", "session", "src/auth.py", "src"]
     assert note_terms(key="3", summary="", body="") == []
+
+
+def test_a_note_is_found_by_the_days_it_speaks_of() -> None:
+    found = note_terms(key="", summary="", body="Rain yesterday", happened_at=date(2023, 5, 8))
+    assert found == terms("8 May 2023 rain yesterday 7 May 2023")
+    assert note_terms(key="", summary="", body="Rain yesterday") == terms("rain yesterday")
 
 
 def test_the_tables_agree() -> None:
