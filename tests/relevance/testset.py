@@ -5,7 +5,8 @@ notes are lines `key | contexts | subject | text`. A question is a line
 `kind | question | evidence | …`, where each piece of evidence is some words of the one note that
 holds it.
 
-`lantern` was written after the weights had been settled, and none was changed for it.
+`lantern` was written after the weights had been settled; only the length of a note that counts at
+most was changed later, for all of them.
 """
 
 from __future__ import annotations
