@@ -2,8 +2,8 @@
 
 from .access import AgentKey
 from .journal import RecordedCall
-from .note import IndexEntry, Note
+from .note import IndexEntry, Note, NoteContext
 from .revision import Revision
 from .workspace import Workspace
 
-__all__ = ["AgentKey", "IndexEntry", "Note", "RecordedCall", "Revision", "Workspace"]
+__all__ = ["AgentKey", "IndexEntry", "Note", "NoteContext", "RecordedCall", "Revision", "Workspace"]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import datetime
 import sys
 from typing import Any
 
 from django.db import models
+from django.db.models import Q
 from django.db.models.fields.related import ForeignObject
 from django.db.models.functions import Length
 from django.utils import timezone
@@ -28,6 +30,14 @@ class NoteQuerySet(models.QuerySet["Note"]):
         end = after_all_with(prefix)
         notes = self.filter(key__gte=prefix) if prefix else self
         return notes if end is None else notes.filter(key__lt=end)
+
+    def live(self, now: datetime.datetime | None = None) -> NoteQuerySet:
+        """Those that are not past their expiry: all that a read may show."""
+        return self.filter(Q(expires_at=None) | Q(expires_at__gt=now or timezone.now()))
+
+    def expired(self, now: datetime.datetime | None = None) -> NoteQuerySet:
+        """Those that are past their expiry and wait for their tombstone."""
+        return self.filter(expires_at__lte=now or timezone.now())
 
     def with_size(self) -> NoteQuerySet:
         """Each with `size`: the length of its body in code points."""
@@ -64,6 +74,36 @@ class Note(models.Model):
     created_at = models.DateTimeField(_("created"), default=timezone.now)
     updated_at = models.DateTimeField(_("updated"), default=timezone.now)
 
+    kind = KeyField(
+        _("kind"), max_length=64, blank=True, help_text=_("What sort of memory; free text.")
+    )
+    slot = KeyField(
+        _("slot"), max_length=64, blank=True, help_text=_("Where in a prompt it goes; free text.")
+    )
+    subject = KeyField(
+        _("subject"),
+        max_length=255,
+        blank=True,
+        help_text=_("Whom or what it is about, or who said it."),
+    )
+    weight = models.FloatField(_("weight"), default=1.0)
+    source = KeyField(
+        _("source"), max_length=255, blank=True, help_text=_("What it was taken from.")
+    )
+    session = KeyField(
+        _("session"), max_length=255, blank=True, help_text=_("The only session that sees it.")
+    )
+    happened_at = models.DateTimeField(_("happened"), null=True, blank=True)
+    expires_at = models.DateTimeField(
+        _("expires"), null=True, blank=True, help_text=_("From then on no agent sees it.")
+    )
+    length = models.PositiveIntegerField(
+        default=0, editable=False, help_text="Number of terms that find counts."
+    )
+    told = models.PositiveSmallIntegerField(
+        default=0, editable=False, help_text="Number of terms of summary and body, at most 16."
+    )
+
     # A join and no column: entry and note share workspace and key and may each be missing, so there
     # is nothing to constrain. Fetching the summary this way costs 1.2 of the bare query, a subquery
     # 2.3 (the ORM's compilation dominates).
@@ -90,6 +130,8 @@ class Note(models.Model):
             # A workspace's notes in the order they lie on the disk: scanned twice as fast as in
             # that of their keys on SQLite, six times on MariaDB.
             models.Index(fields=("workspace",), name="agent_memory_note_scan"),
+            # What has expired is asked for on every turn.
+            models.Index(fields=("workspace", "expires_at"), name="agent_memory_note_expiry"),
         ]
 
     def __str__(self) -> str:
@@ -99,6 +141,38 @@ class Note(models.Model):
     def value(self) -> Any:
         """The body as the type it was given: see `body_value`."""
         return body_value(self.body, is_json=self.body_is_json)
+
+
+class NoteContext(models.Model):
+    """One of the contexts a note is tied to. Written by `writing` only, with its note."""
+
+    workspace = models.ForeignKey(
+        Workspace, models.CASCADE, related_name="+", db_index=False, verbose_name=_("workspace")
+    )
+    # No constraint and no cascade: a cascade reads the notes first, and reads that lock nothing
+    # would miss, on MariaDB, what others have committed. The channel deletes both.
+    note = models.ForeignKey(
+        Note,
+        models.DO_NOTHING,
+        related_name="note_contexts",
+        db_constraint=False,
+        db_index=False,
+        verbose_name=_("note"),
+    )
+    context = KeyField(_("context"), max_length=512)
+
+    class Meta:
+        verbose_name = _("context")
+        verbose_name_plural = _("contexts")
+        constraints = [
+            models.UniqueConstraint(fields=("note", "context"), name="agent_memory_note_context"),
+        ]
+        indexes = [
+            models.Index(fields=("workspace", "context"), name="agent_memory_context"),
+        ]
+
+    def __str__(self) -> str:
+        return str(self.context)
 
 
 class IndexEntry(models.Model):

@@ -60,6 +60,13 @@ class Revision(models.Model):
         _("body"), null=True, blank=True
     )
     body_is_json = models.BooleanField(_("body is JSON"), default=False)
+    details = models.TextField(
+        _("details"),
+        blank=True,
+        default="",
+        help_text=_("What else the note had, such as weight and contexts, as JSON."),
+    )
+    expires_at = models.DateTimeField(_("expires"), null=True, blank=True)
     actor = KeyField(_("actor"), max_length=255, blank=True)
     reason = models.TextField(_("reason"), blank=True)
     redacted = models.BooleanField(
