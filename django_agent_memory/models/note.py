@@ -97,6 +97,21 @@ class Note(models.Model):
     expires_at = models.DateTimeField(
         _("expires"), null=True, blank=True, help_text=_("From then on no agent sees it.")
     )
+    contexts = models.TextField(
+        _("contexts"),
+        blank=True,
+        default="",
+        help_text=_("What it is tied to, as a JSON list; empty: the path its key lies under."),
+    )
+    specificity = models.PositiveSmallIntegerField(
+        default=0, editable=False, help_text="Path segments of its narrowest context."
+    )
+    fingerprint = models.CharField(
+        max_length=32,
+        default="",
+        editable=False,
+        help_text="Digest of body, contexts, slot, source and session: what store compares.",
+    )
     length = models.PositiveIntegerField(
         default=0, editable=False, help_text="Number of terms that find counts."
     )
@@ -132,6 +147,9 @@ class Note(models.Model):
             models.Index(fields=("workspace",), name="agent_memory_note_scan"),
             # What has expired is asked for on every turn.
             models.Index(fields=("workspace", "expires_at"), name="agent_memory_note_expiry"),
+            # So is what goes into a slot of the prompt.
+            models.Index(fields=("workspace", "slot"), name="agent_memory_note_slot"),
+            models.Index(fields=("workspace", "fingerprint"), name="agent_memory_note_same"),
         ]
 
     def __str__(self) -> str:
@@ -144,7 +162,10 @@ class Note(models.Model):
 
 
 class NoteContext(models.Model):
-    """One of the contexts a note is tied to. Written by `writing` only, with its note."""
+    """One of the contexts a note is tied to, so that they can be asked for.
+
+    Written by `writing` only, with its note, which has them all in `contexts`.
+    """
 
     workspace = models.ForeignKey(
         Workspace, models.CASCADE, related_name="+", db_index=False, verbose_name=_("workspace")
