@@ -9,20 +9,16 @@ from __future__ import annotations
 import datetime
 from collections.abc import Iterable
 
-from django.conf import settings
 from django.utils import timezone
 
 from .exceptions import Pruned
 from .models import Revision, Workspace
+from .models.details import decode, stored
 from .models.revision import RevisionQuerySet
-from .results import Revised
+from .results import Revised, fields_of
 from .text import rendering
 
 Moment = int | datetime.datetime
-
-# Two days from the ends of the calendar: what every zone and every database can still hold.
-_EARLIEST = datetime.datetime(datetime.MINYEAR, 1, 3, tzinfo=datetime.UTC)
-_LATEST = datetime.datetime(datetime.MAXYEAR, 12, 29, tzinfo=datetime.UTC)
 
 
 def history(path: str, key: str, *, using: str) -> tuple[Revised, ...]:
@@ -102,6 +98,7 @@ def revised(row: Revision) -> Revised:
         actor=row.actor,
         reason=row.reason,
         created_at=row.created_at,
+        **fields_of(decode(row.details, row.expires_at)),
     )
 
 
@@ -125,18 +122,6 @@ def _is_pruned(path: str, moment: Moment, using: str) -> bool:
     rows = Revision.objects.using(using).filter(workspace=workspace)
     complete = rows.filter(number__gte=workspace.history_from).order_by("number").first()
     return complete is None or stored(moment) < complete.created_at
-
-
-def stored(moment: datetime.datetime) -> datetime.datetime:
-    """Return an aware datetime as this site's rows hold it.
-
-    One at the very edge of the calendar, where no offset can be applied, is taken as the edge.
-    """
-    try:
-        utc = min(max(moment.astimezone(datetime.UTC), _EARLIEST), _LATEST)
-    except OverflowError:
-        utc = _EARLIEST if moment.year == datetime.MINYEAR else _LATEST
-    return utc if settings.USE_TZ else timezone.make_naive(utc)
 
 
 def _aware(moment: datetime.datetime) -> datetime.datetime:

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from django.db.models import Max, Q
 
 from . import writing
-from .history import Moment, check_moment, stored
+from .history import Moment, check_moment
 from .models import Revision, Workspace
+from .models.details import stored
 from .models.revision import RevisionQuerySet
 from .writing.channel import check_signature
 

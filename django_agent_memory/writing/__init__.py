@@ -4,18 +4,23 @@
 edge, comes through it. What removes text for good is in `removal`, under the same lock.
 """
 
-from .changes import Change, Drop, Restore, Save, check
+from .changes import Change, Drop, Restore, Save, Store, check
 from .channel import MAX_ACTOR_LENGTH, Then, apply
+from .details import KEEP, Contexts, Keep
 from .integrity import find_defects, repair
 from .removal import erase, prune_revisions, redact
 from .workspaces import WorkspaceValues, configure
 
 __all__ = [
+    "KEEP",
     "MAX_ACTOR_LENGTH",
     "Change",
+    "Contexts",
     "Drop",
+    "Keep",
     "Restore",
     "Save",
+    "Store",
     "Then",
     "WorkspaceValues",
     "apply",

@@ -16,12 +16,23 @@ from django.utils import timezone
 
 from django_agent_memory.exceptions import Pruned, Refused
 from django_agent_memory.models import IndexEntry, Note, Revision, Workspace
+from django_agent_memory.models.details import (
+    COLUMNS,
+    PLAIN,
+    decode,
+    details_of,
+    encode,
+    fingerprint,
+    note_columns,
+    specificity,
+)
 from django_agent_memory.models.workspace import new_index_version
 from django_agent_memory.results import Outcome
 from django_agent_memory.text import gate
 from django_agent_memory.text.folding import haystack
 
 from .changes import Change, Checked, batches, check
+from .knowledge import store_contexts, with_known_keys
 from .locking import lock, locked, run_serialised, upsert
 from .state import State, unchanged, written
 
@@ -107,17 +118,27 @@ class Transcript:
         # Sorted, so that two writers never lock the same rows in different orders.
         wanted: dict[str, Any] = {"workspace": self.workspace, "key__in": sorted(keys)}
         notes = locked(self.rows(Note).filter(**wanted), self.using).values_list(
-            "key", "body", "body_is_json", "revision", "position", "created_at"
+            "key", "body", "body_is_json", "revision", "position", "created_at", "pk", *COLUMNS
         )
         entries = locked(self.rows(IndexEntry).filter(**wanted), self.using)
         summaries = dict(entries.values_list("key", "summary"))
         states = {key: State(summary=summaries.get(key)) for key in keys}
-        for key, text, is_json, *rest in notes:
-            states[key] = State(text, is_json, summaries.get(key), *rest)
+        for key, text, is_json, revision, position, created_at, pk, *details in notes:
+            states[key] = State(
+                text,
+                is_json,
+                summaries.get(key),
+                revision,
+                position,
+                created_at,
+                details_of(details),
+                pk,
+            )
         return states
 
     def revise(self, operation: str, key: str, state: Checked | State) -> int:
         """Append a revision with that state of `key` and return its number."""
+        details = state.details or PLAIN
         self.workspace.revision += 1
         self.revisions.append(
             Revision(
@@ -128,6 +149,8 @@ class Transcript:
                 summary=state.summary,
                 body=state.text,
                 body_is_json=state.is_json,
+                details=encode(details),
+                expires_at=details.expires_at,
                 actor=self.actor,
                 reason=self.reason,
                 created_at=self.now,
@@ -153,11 +176,14 @@ class Transcript:
         return rows
 
     def _write_batch(self, batch: list[Checked]) -> list[Outcome]:
+        batch = with_known_keys(self, batch)
         before = self.read({change.key for change in batch})
         after = dict(before)
         outcomes = [self._decide(change, after) for change in self._resolved(batch)]
         touched = {key: state for key, state in after.items() if state is not before[key]}
-        self._store_notes(touched, before)
+        pks = self._store_notes(touched, before)
+        is_repair = any(change.operation == Revision.Operation.REPAIR for change in batch)
+        store_contexts(self, touched, before, pks, anew=is_repair)
         self._store_entries(touched, before)
         self.store_revisions()
         return outcomes
@@ -165,12 +191,13 @@ class Transcript:
     def _decide(self, change: Checked, states: dict[str, State]) -> Outcome:
         """Decide one change against `states` and put its result there."""
         state = states[change.key]
-        state.expect(change)
+        state.expect(change, self.now)
+        change = state.settles(change, self.now)
         if state.says(change):
             return unchanged(change, state, self.workspace.revision)
         number = self.revise(change.operation, change.key, change)
         states[change.key] = state.after(change, number, self.now)
-        return written(change, state, number)
+        return written(change, state, number, self.now)
 
     def _resolved(self, batch: list[Checked]) -> list[Checked]:
         """Return the batch with what the restores in it bring back."""
@@ -194,14 +221,18 @@ class Transcript:
             raise Refused(
                 f'Revision {row.number} of "{change.key}" was redacted; its text is gone.'
             )
+        # What is brought back is to be seen: an expiry that is past does not come with it.
+        expires_at = row.expires_at if row.expires_at and row.expires_at > self.now else None
         return change._replace(
             text=row.body,
             is_json=row.body_is_json and gate.is_sound_json(row.body or ""),
             summary=row.summary,
             restores=row.number,
+            details=decode(row.details, expires_at),
         )
 
-    def _store_notes(self, after: dict[str, State], before: dict[str, State]) -> None:
+    def _store_notes(self, after: dict[str, State], before: dict[str, State]) -> dict[str, int]:
+        """Write the notes, remove the lost ones, and return the primary keys of the written."""
         kept = [
             Note(
                 workspace=self.workspace,
@@ -213,17 +244,34 @@ class Transcript:
                 position=state.position,
                 created_at=state.created_at,
                 updated_at=self.now,
+                specificity=specificity(key, state.details.contexts),
+                fingerprint=fingerprint(state.text, state.details, is_json=state.is_json),
+                **note_columns(state.details),
             )
             for key, state in after.items()
             if state.text is not None
         ]
         self._upsert(Note, kept)
         self._delete(Note, [key for key in after if _lost(before[key].text, after[key].text)])
+        return self._primary_keys(kept, before)
+
+    def _primary_keys(self, notes: list[Note], before: dict[str, State]) -> dict[str, int]:
+        known = {note.key: note.pk or before[note.key].pk for note in notes}
+        pks = {key: pk for key, pk in known.items() if pk is not None}
+        unknown = sorted(known.keys() - pks.keys())
+        if unknown:  # MySQL does not return those of an upsert
+            rows = self.rows(Note).filter(workspace=self.workspace, key__in=unknown)
+            pks.update(locked(rows, self.using).values_list("key", "pk"))
+        return pks
 
     def _store_entries(self, after: dict[str, State], before: dict[str, State]) -> None:
         changed = {
             key: state for key, state in after.items() if state.summary != before[key].summary
         }
+        expires_anew = any(
+            state.summary is not None and state.details.expires_at != before[key].details.expires_at
+            for key, state in after.items()
+        )
         self._upsert(
             IndexEntry,
             [
@@ -233,7 +281,7 @@ class Transcript:
             ],
         )
         self._delete(IndexEntry, [key for key, state in changed.items() if state.summary is None])
-        self.index_changed = self.index_changed or bool(changed)
+        self.index_changed = self.index_changed or bool(changed) or expires_anew
 
     def _upsert(self, model: type[Any], rows: list[Any]) -> None:
         """Insert the rows, or overwrite those whose workspace and key are there."""
