@@ -1,21 +1,28 @@
 """The every-turn layer: the index as lines and as the text that goes into a model's context.
 
-The text is kept in Django's cache with the workspace's index version, which is new whenever the
-text changes; an unchanged index costs one read of the workspace row.
+The text is kept in Django's cache with its version, which is new whenever the text changes; an
+unchanged index costs one read of the workspace row.
+
+A note that expires takes its line with it, and no write says so. So the version of the text is that
+of the workspace, new with each write that may change the text, and the latest of the expiries that
+are past: of the same rows the same lines are left as long as no other expiry passes. The text is
+still a function of rows and version alone, and a version that was left never comes back.
 """
 
 from __future__ import annotations
 
+import datetime
 import hashlib
 from collections.abc import Iterator
 from typing import Any
 
 from django.core.cache import BaseCache, caches
 from django.db import connections
-from django.db.models import QuerySet
+from django.db.models import OuterRef, QuerySet, Subquery
+from django.utils import timezone
 
 from django_agent_memory.conf import conf
-from django_agent_memory.models import IndexEntry, Workspace
+from django_agent_memory.models import IndexEntry, Note, Workspace
 from django_agent_memory.results import Index, IndexLine, Listing
 from django_agent_memory.streaming import stream
 from django_agent_memory.text import rendering
@@ -23,39 +30,33 @@ from django_agent_memory.text import rendering
 
 def read_index(path: str, *, using: str) -> Index:
     """Return the workspace's index text with its version; one statement, two when it changed."""
-    row = (
-        Workspace.objects.using(using)
-        .filter(path=path)
-        .values_list("index_version", "index_budget", "revision")
-        .first()
-    )
+    now = timezone.now()
+    row = _workspace(path, using, now).values_list("index_budget", *_VERSION, "revision").first()
     if row is None:
         return Index(text="", version="", workspace_revision=0)
-    version, _budget, revision = row
+    budget, *parts, revision = row
+    version = _version(*parts)
     known = _known(path, version)
-    return Index(
-        text=_built(path, row, using) if known is None else known,
-        version=version,
-        workspace_revision=revision,
-    )
+    if known is None:
+        entries = _Entries(_entries(path, using, now), budget=budget, revision=revision)
+        known = _built(path, version, entries, using)
+    return Index(text=known, version=version, workspace_revision=revision)
 
 
 def read_version(path: str, *, using: str) -> tuple[str, int]:
     """Return the version of the index text ("" for no workspace) and the workspace's revision."""
-    row = (
-        Workspace.objects.using(using)
-        .filter(path=path)
-        .values_list("index_version", "revision")
-        .first()
-    )
-    return row or ("", 0)
+    row = _workspace(path, using, timezone.now()).values_list(*_VERSION, "revision").first()
+    if row is None:
+        return "", 0
+    *parts, revision = row
+    return _version(*parts), revision
 
 
 def index_lines(path: str, *, using: str) -> tuple[IndexLine, ...]:
     """Return every entry of the workspace's index in key order, whatever its budget."""
     return tuple(
         IndexLine(key=key, summary=summary, line=rendering.index_line(key, summary))
-        for key, summary in _entries(path, using)
+        for key, summary in _entries(path, using, timezone.now())
     )
 
 
@@ -82,11 +83,24 @@ def _known(path: str, version: str) -> str | None:
     return str(text) if known == version else None
 
 
-def _built(path: str, row: tuple[str, int | None, int], using: str) -> str:
+def _workspace(path: str, using: str, now: datetime.datetime) -> QuerySet[Workspace, Any]:
+    """Return the workspace with `expired`: the latest expiry that is past, None for none."""
+    expired = Note.objects.filter(workspace=OuterRef("pk")).expired(now).order_by("-expires_at")
+    latest = Subquery(expired.values("expires_at")[:1])
+    return Workspace.objects.using(using).filter(path=path).annotate(expired=latest)
+
+
+_VERSION = ("index_version", "expired")
+
+
+def _version(written: str, expired: datetime.datetime | None) -> str:
+    """Return the version of the text: see the module."""
+    return written if expired is None else f"{written}.{expired:%Y%m%d%H%M%S%f}"
+
+
+def _built(path: str, version: str, entries: _Entries, using: str) -> str:
     """Return the text made of the entries, which the cache keeps."""
-    version, budget, revision = row
-    entries = _Entries(path, using, budget=budget, revision=revision)
-    text = rendering.index_text(entries, budget=budget, count=entries.count)
+    text = rendering.index_text(entries, budget=entries.budget, count=entries.count)
     cache = _cache()
     # Inside a transaction these may be rows that nobody else will ever see.
     if cache is not None and not connections[using].in_atomic_block:
@@ -97,8 +111,11 @@ def _built(path: str, row: tuple[str, int | None, int], using: str) -> str:
 class _Entries:
     """The entries that a text may show, read while it is made, and the number of all."""
 
-    def __init__(self, path: str, using: str, *, budget: int | None, revision: int) -> None:
-        self._all = _entries(path, using)
+    def __init__(
+        self, entries: QuerySet[IndexEntry, Any], *, budget: int | None, revision: int
+    ) -> None:
+        self._all = entries
+        self.budget = budget
         # Every entry took a revision.
         most = revision if budget is None else min(revision, rendering.too_many(budget))
         rows = self._all if budget is None else self._all[: rendering.too_many(budget)]
@@ -113,8 +130,11 @@ class _Entries:
         return self._all.count()
 
 
-def _entries(path: str, using: str) -> QuerySet[IndexEntry, Any]:
-    entries = IndexEntry.objects.using(using).filter(workspace__path=path)
+def _entries(path: str, using: str, now: datetime.datetime) -> QuerySet[IndexEntry, Any]:
+    """Return the entries, but those of notes that have expired."""
+    expired = Note.objects.filter(workspace__path=path).expired(now).values("key")
+    of_workspace = IndexEntry.objects.using(using).filter(workspace__path=path)
+    entries = of_workspace.exclude(key__in=expired)
     return entries.order_by("key").values_list("key", "summary")
 
 

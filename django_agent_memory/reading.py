@@ -1,10 +1,11 @@
-"""Reading notes by key: one statement each, total whatever is stored."""
+"""Reading notes by key: one statement each, total whatever is stored; what expired is not there."""
 
 from __future__ import annotations
 
 from .models import Note, Workspace
+from .models.details import COLUMNS, details_of
 from .models.note import NoteQuerySet, body_value
-from .results import Recalled, Unknown
+from .results import Recalled, Unknown, fields_of
 from .search import near_keys
 
 
@@ -19,8 +20,9 @@ def recall(path: str, key: str, *, using: str) -> Recalled | None:
         "created_at",
         "updated_at",
         "workspace__revision",
+        *COLUMNS,
     )
-    for text, is_json, summary, revision, created_at, updated_at, last in columns[:1]:
+    for text, is_json, summary, revision, created_at, updated_at, last, *details in columns[:1]:
         return Recalled(
             key=key,
             body=body_value(text, is_json=is_json),
@@ -30,6 +32,7 @@ def recall(path: str, key: str, *, using: str) -> Recalled | None:
             created_at=created_at,
             updated_at=updated_at,
             workspace_revision=last,
+            **fields_of(details_of(details)),
         )
     return None
 
@@ -53,4 +56,4 @@ def keys(path: str, prefix: str, *, using: str) -> tuple[str, ...]:
 
 
 def _notes(path: str, using: str) -> NoteQuerySet:
-    return Note.objects.using(using).filter(workspace__path=path)
+    return Note.objects.using(using).filter(workspace__path=path).live()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 
-from django.db.models import Max
+from django.db.models import Max, Q, Subquery
 
 from . import stats
 from .conf import conf
@@ -12,6 +12,7 @@ from .exceptions import Refused
 from .history import Moment, check_moment
 from .memory import Memory
 from .models import Revision, Workspace
+from .models.details import decode
 from .models.revision import RevisionQuerySet
 from .results import (
     Index,
@@ -23,6 +24,7 @@ from .results import (
     SearchResult,
     Stats,
     Unknown,
+    fields_of,
 )
 from .text import gate, rendering
 from .text.folding import first_hit, fold, haystack
@@ -30,7 +32,10 @@ from .text.nearness import MOST_SUGGESTIONS, nearest, undecorated
 
 
 class Snapshot(Memory):
-    """A read-only memory of the workspace as of one revision number."""
+    """A read-only memory of the workspace as of one revision number.
+
+    What had expired by the time of that revision is not shown: the past does not change.
+    """
 
     def __init__(
         self, path: str, workspace_pk: int | None, number: int, *, using: str | None = None
@@ -43,7 +48,7 @@ class Snapshot(Memory):
         """Return the note as it was under exactly `key`, or None."""
         gate.check_key(key, limit=conf.max_key_length)
         row = self._log().filter(key=key).up_to(self.number).order_by("-number").first()
-        if row is None or row.body is None:
+        if row is None or row.body is None or self._has_expired(row):
             return None
         return Recalled(
             key=key,
@@ -54,6 +59,7 @@ class Snapshot(Memory):
             created_at=self._created_at(row),
             updated_at=row.created_at,
             workspace_revision=self.number,
+            **fields_of(decode(row.details, row.expires_at)),
         )
 
     def lookup(self, key: str) -> Recalled | Unknown:
@@ -161,9 +167,20 @@ class Snapshot(Memory):
         return Revision.objects.using(self._reads_from()).filter(workspace=self.workspace_pk)
 
     def _notes(self) -> RevisionQuerySet:
-        return self._log().current_at(self.number).filter(body__isnull=False)
+        return self._live().filter(body__isnull=False)
+
+    def _live(self) -> RevisionQuerySet:
+        """Return the state of every key, but what had expired when the revision was written."""
+        written_at = self._log().filter(number=self.number).values("created_at")[:1]
+        unexpired = Q(expires_at=None) | Q(expires_at__gt=Subquery(written_at))
+        return self._log().current_at(self.number).filter(unexpired)
+
+    def _has_expired(self, row: Revision) -> bool:
+        if row.expires_at is None:
+            return False
+        return self._log().filter(number=self.number, created_at__gte=row.expires_at).exists()
 
     def _entries(self) -> list[tuple[str, str]]:
-        entries = self._log().current_at(self.number).filter(summary__isnull=False)
+        entries = self._live().filter(summary__isnull=False)
         rows = entries.order_by("key").values_list("key", "summary")
         return [(key, summary or "") for key, summary in rows]

@@ -37,7 +37,7 @@ def stats(path: str, *, using: str) -> Stats:
     if workspace is None:
         return measure(index, notes=0, budget=None, days=0.0, gained=(0, 0))
     log = Revision.objects.using(using).filter(workspace=workspace)
-    notes = Note.objects.using(using).filter(workspace=workspace).count()
+    notes = Note.objects.using(using).filter(workspace=workspace).live().count()
     return _grown(workspace, index, log, notes=notes, now=timezone.now())
 
 

@@ -17,7 +17,8 @@ def near_keys(path: str, key: str, *, using: str) -> tuple[str, ...]:
     """
     # Not a join: through one PostgreSQL sorts all keys of the workspace to return the first 500.
     workspace = Workspace.objects.using(using).filter(path=path).values("pk")[:1]
-    keys = Note.objects.using(using).filter(workspace=workspace).values_list("key", flat=True)
+    notes = Note.objects.using(using).filter(workspace=workspace).live()
+    keys = notes.values_list("key", flat=True)
     forms = [form for form in undecorated(key) if len(form) <= conf.max_key_length]
     stored = set(keys.filter(key__in=forms))
     before = keys.filter(key__lt=key).order_by("-key")[:_NEIGHBOURS]

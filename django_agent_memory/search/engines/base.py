@@ -9,6 +9,7 @@ from typing import Any, ClassVar, NamedTuple
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import BooleanField, F, Func, Value
 from django.db.models.sql.compiler import SQLCompiler
+from django.utils import timezone
 
 from django_agent_memory.models import IndexEntry, Note, Workspace
 from django_agent_memory.models.note import NoteQuerySet
@@ -17,6 +18,13 @@ from django_agent_memory.text.rendering import MATCHES_SHOWN
 NOTE_TABLE = Note._meta.db_table
 ENTRY_TABLE = IndexEntry._meta.db_table
 WORKSPACE_TABLE = Workspace._meta.db_table
+
+_EXPIRED = 'x."workspace_id" = %s AND x."expires_at" <= %s'
+
+HAS_EXPIRED = (
+    f"""EXISTS (SELECT 1 FROM "{NOTE_TABLE}" x WHERE {_EXPIRED.replace("%s", 'w."id"', 1)})"""
+)
+"""Whether the workspace `w` has notes that have expired at a time."""
 
 Progress = Callable[[int, int], None]
 """Is told how much of how much is done."""
@@ -49,10 +57,14 @@ class Rows(NamedTuple):
 
 
 class Survey(NamedTuple):
-    """What is known of a workspace before it is searched."""
+    """What is known of a workspace before it is searched.
+
+    `has_expired` is whether it has notes that no read shows any more.
+    """
 
     pk: int
     revision: int
+    has_expired: bool = False
 
 
 class Comparison(Func):
@@ -130,13 +142,15 @@ class Engine:
 
     def _survey(self, path: str) -> Survey | None:
         row = self._row(
-            f'SELECT "id", "revision" FROM "{WORKSPACE_TABLE}" WHERE "path" = %s',
+            f'SELECT w."id", w."revision", {HAS_EXPIRED} FROM "{WORKSPACE_TABLE}" w'
+            ' WHERE w."path" = %s',
+            self._now(),
             path,
         )
         return None if row is None else Survey(*row)
 
     def _first_of(self, survey: Survey, folded: str) -> tuple[int, list[Shown]]:
-        return self._shown(self._scan(survey.pk, folded))
+        return self._shown(self._live(self._scan(survey.pk, folded), survey))
 
     def _scan(self, workspace: int, folded: str, *, table: str = NOTE_TABLE) -> Rows:
         """Return the query that reads every note of the workspace, and no other."""
@@ -146,6 +160,22 @@ class Engine:
             f'SELECT "id", "key" FROM "{table}" WHERE "workspace_id" = %s {condition}',
             (workspace, *values),
         )
+
+    def _live(self, rows: Rows, survey: Any) -> Rows:
+        """Return the query without the notes that have expired; unchanged where none have.
+
+        By their ids, which every table that is searched has; expiries are in an index.
+        """
+        if not survey.has_expired:
+            return rows
+        expired = f'SELECT x."id" FROM "{NOTE_TABLE}" x WHERE {_EXPIRED}'
+        return Rows(
+            f'{rows.sql} AND "id" NOT IN ({expired})', (*rows.params, survey.pk, self._now())
+        )
+
+    def _now(self) -> Any:
+        """Return the time as a statement takes it."""
+        return self.connection.ops.adapt_datetimefield_value(timezone.now())
 
     def _shown(self, rows: Rows) -> tuple[int, list[Shown]]:
         """Return the total and the first 8 of the rows, in one statement: one state of the table.

@@ -17,8 +17,18 @@ from django.db import connections, transaction
 
 from django_agent_memory.models.note import NoteQuerySet
 
+from .base import (
+    HAS_EXPIRED,
+    WORKSPACE_TABLE,
+    Comparison,
+    Engine,
+    Progress,
+    Rows,
+    Shown,
+    State,
+    Status,
+)
 from .base import NOTE_TABLE as NOTE
-from .base import WORKSPACE_TABLE, Comparison, Engine, Progress, Rows, Shown, State, Status
 
 _INDEX = "agent_memory_note_trigram"
 
@@ -56,6 +66,7 @@ class _Survey(NamedTuple):
 
     pk: int
     revision: int
+    has_expired: bool
     notes: float | None
     is_ascii_only: bool
 
@@ -86,11 +97,12 @@ class PostgreSQLEngine(Engine):
 
     def _survey(self, path: str) -> Any:
         row = self._row(
-            'SELECT w."id", w."revision", ('
+            f'SELECT w."id", w."revision", {HAS_EXPIRED}, ('
             " SELECT c.reltuples FROM pg_class x JOIN pg_index i ON i.indexrelid = x.oid"
             " JOIN pg_class c ON c.oid = i.indrelid"
             " WHERE x.oid = to_regclass(%s) AND i.indisvalid AND c.reltuples > 0),"
             f' {_IS_ASCII_ONLY} FROM "{WORKSPACE_TABLE}" w WHERE w."path" = %s',
+            self._now(),
             _INDEX,
             path,
         )
@@ -100,7 +112,7 @@ class PostgreSQLEngine(Engine):
         piece = self._piece(survey, folded)
         if piece is None:
             return super()._first_of(survey, folded)
-        return self._shown(self._by_index(survey.pk, piece, folded))
+        return self._shown(self._live(self._by_index(survey.pk, piece, folded), survey))
 
     def _by_index(self, workspace: int, piece: str, folded: str) -> Rows:
         sql = f'SELECT "id", "key" FROM "{NOTE}" WHERE "workspace_id" = %s AND "haystack" LIKE %s'
