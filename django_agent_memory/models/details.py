@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import hashlib
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import fields
 from typing import Any
@@ -15,6 +16,8 @@ from django.utils import timezone
 from django_agent_memory.exceptions import Refused
 from django_agent_memory.results import Details
 from django_agent_memory.text.gate import parse_json
+
+from .note import Note
 
 PLAIN = Details()
 
@@ -41,7 +44,14 @@ def stored(moment: datetime.datetime) -> datetime.datetime:
 def details_of(columns: Sequence[Any]) -> Details:
     """Return the details that the `COLUMNS` of a note hold."""
     values = dict(zip(COLUMNS, columns, strict=True))
-    return Details(**{**values, "contexts": decode_contexts(values["contexts"])})
+    weight = values["weight"] if math.isfinite(values["weight"]) else PLAIN.weight
+    contexts = decode_contexts(values["contexts"])
+    return Details(**{**values, "weight": weight, "contexts": contexts})
+
+
+def of_note(note: Note) -> Details:
+    """Return the details of a note; reading is total, whatever its columns hold."""
+    return details_of([getattr(note, name) for name in COLUMNS])
 
 
 def note_columns(details: Details) -> dict[str, Any]:

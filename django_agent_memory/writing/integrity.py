@@ -14,8 +14,9 @@ from typing import Any
 from django.db import models, router
 from django.db.models import Max
 
-from django_agent_memory.models import IndexEntry, Note, Revision, Workspace
-from django_agent_memory.results import Defect
+from django_agent_memory.models import IndexEntry, Note, NoteContext, Revision, Workspace
+from django_agent_memory.models.details import PLAIN, decode, fingerprint, of_note, specificity
+from django_agent_memory.results import Defect, Details
 from django_agent_memory.text import gate
 from django_agent_memory.text.folding import haystack
 
@@ -58,6 +59,7 @@ class _Rows:
 
     def __init__(self) -> None:
         self.note: Note | None = None
+        self.contexts: set[str] = set()
         self.summary: str | None = None
         self.last: Revision | None = None
 
@@ -69,14 +71,17 @@ class _Rows:
             lonely = ["entry_without_note"] if self.summary is not None else []
             return missing or lonely
         found = []
+        details = of_note(self.note)
         if self.last is None:
             found.append("note_without_history")
-        elif (self.note.body, self.note.body_is_json) != (self.last.body, self.last.body_is_json):
+        elif _said(self.note) != _said(self.last):
             found.append("note_differs")
         if self.last is not None and self.summary != self.last.summary:
             found.append("entry_missing" if self.summary is None else "entry_differs")
-        if self.note.haystack != haystack(key, self.summary or "", self.note.body):
+        if self._is_stale(key, details):
             found.append("haystack_stale")
+        if self.contexts != set(details.contexts):
+            found.append("contexts_stale")
         if self._is_broken_json():
             found.append("broken_json")
         if self.last is not None and self.note.revision != self.last.number:
@@ -96,11 +101,31 @@ class _Rows:
         else:
             lonely = Checked(Revision.Operation.REPAIR, key, None, summary=self.summary)
             return [lonely, lonely._replace(summary=None)]
-        return [Checked(Revision.Operation.REPAIR, key, None, text, is_json, summary)]
+        details = _details(self.note or last)
+        return [Checked(Revision.Operation.REPAIR, key, None, text, is_json, summary, 0, details)]
+
+    def _is_stale(self, key: str, details: Details) -> bool:
+        """Whether what reads and writes compare is not made of what the note says."""
+        note = self.note
+        assert note is not None  # noqa: S101  (asked of notes only)
+        same = fingerprint(note.body, details, is_json=note.body_is_json)
+        stored = (note.haystack, note.fingerprint, note.specificity)
+        seen = haystack(key, self.summary or "", note.body)
+        return stored != (seen, same, specificity(key, details.contexts))
 
     def _is_broken_json(self) -> bool:
         note = self.note
         return note is not None and note.body_is_json and not gate.is_sound_json(note.body)
+
+
+def _said(row: Note | Revision) -> tuple[str | None, bool, Details]:
+    return row.body, row.body_is_json, _details(row)
+
+
+def _details(row: Note | Revision | None) -> Details:
+    if isinstance(row, Note):
+        return of_note(row)
+    return PLAIN if row is None else decode(row.details, row.expires_at)
 
 
 def _of_workspace(workspace: Workspace, alias: str) -> Iterator[Defect]:
@@ -142,6 +167,8 @@ def _rows_by_key(workspace: Workspace, keys: list[str], alias: str) -> dict[str,
     wanted: dict[str, Any] = {"workspace": workspace, "key__in": keys}
     for note in Note.objects.using(alias).filter(**wanted):
         rows[note.key].note = note
+    for key, context in _contexts(workspace, alias).filter(note__key__in=keys):
+        rows[key].contexts.add(context)
     entries = IndexEntry.objects.using(alias).filter(**wanted)
     for key, summary in entries.values_list("key", "summary"):
         rows[key].summary = summary
@@ -151,6 +178,11 @@ def _rows_by_key(workspace: Workspace, keys: list[str], alias: str) -> dict[str,
     for revision in Revision.objects.using(alias).filter(workspace=workspace, number__in=numbers):
         rows[revision.key].last = revision
     return rows
+
+
+def _contexts(workspace: Workspace, alias: str) -> models.QuerySet[NoteContext, Any]:
+    rows = NoteContext.objects.using(alias).filter(workspace=workspace)
+    return rows.values_list("note__key", "context")
 
 
 def _repair_workspace(path: str, alias: str) -> list[Defect]:
