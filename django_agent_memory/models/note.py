@@ -150,6 +150,8 @@ class Note(models.Model):
             # So is what goes into a slot of the prompt.
             models.Index(fields=("workspace", "slot"), name="agent_memory_note_slot"),
             models.Index(fields=("workspace", "fingerprint"), name="agent_memory_note_same"),
+            # By its position find knows a note.
+            models.Index(fields=("workspace", "position"), name="agent_memory_note_position"),
         ]
 
     def __str__(self) -> str:

@@ -78,20 +78,40 @@ def note_terms(
     contexts: Iterable[str] = (),
     happened_at: date | None = None,
 ) -> list[str]:
-    """Return all terms a note is found by: its date in words, subject, summary and body, in order.
+    """Return all terms a note is found by; see `analysed`."""
+    return analysed(
+        key=key,
+        summary=summary,
+        body=body,
+        subject=subject,
+        contexts=contexts,
+        happened_at=happened_at,
+    )[0]
 
-    Then come the dates its text counts from its own ("yesterday"), and the terms of its key and
-    contexts that are not there yet, once each and without bare numbers: `about auth.py` finds what
-    is tied to auth.py, and no `session-3` answers "3 March".
+
+def analysed(
+    *,
+    key: str,
+    summary: str,
+    body: str,
+    subject: str = "",
+    contexts: Iterable[str] = (),
+    happened_at: date | None = None,
+) -> tuple[list[str], list[str]]:
+    """Return all terms a note is found by, and those of them that its summary and body say.
+
+    All are its date in words, subject, summary and body, in order; then the dates its text counts
+    from its own ("yesterday"), and the terms of its key and contexts that are not there yet, once
+    each and without bare numbers: `about auth.py` finds what is tied to auth.py, and no `session-3`
+    answers "3 March".
     """
-    said = f"{summary}\n{body}"
-    dates = [date_words(happened_at), *spoken_dates(said, happened_at)] if happened_at else [""]
-    told = terms("\n".join((dates[0], subject, said, *dates[1:])))
-    labels = terms("\n".join((key, *contexts)))
+    text = f"{summary}\n{body}"
+    dates = [date_words(happened_at), *spoken_dates(text, happened_at)] if happened_at else [""]
+    said = terms(text)
+    told = terms(f"{dates[0]}\n{subject}") + said + terms("\n".join(dates[1:]))
     already = set(told)
-    return told + [
-        term for term in dict.fromkeys(labels) if not term.isdecimal() and term not in already
-    ]
+    labels = dict.fromkeys(terms("\n".join((key, *contexts))))
+    return told + [term for term in labels if not term.isdecimal() and term not in already], said
 
 
 def name_words(text: str) -> Iterator[str]:

@@ -34,6 +34,7 @@ from django_agent_memory.text.folding import haystack
 from .changes import Change, Checked, batches, check
 from .knowledge import store_contexts, with_known_keys
 from .locking import lock, locked, run_serialised, upsert
+from .postings import store_postings
 from .state import State, unchanged, written
 
 MAX_ACTOR_LENGTH = 255
@@ -184,6 +185,7 @@ class Transcript:
         pks = self._store_notes(touched, before)
         is_repair = any(change.operation == Revision.Operation.REPAIR for change in batch)
         store_contexts(self, touched, before, pks, anew=is_repair)
+        store_postings(self, touched, before)
         self._store_entries(touched, before)
         self.store_revisions()
         return outcomes

@@ -28,7 +28,8 @@ from django_agent_memory.text import gate
 
 from .changes import check_revision
 from .channel import Transcript, check_signature
-from .locking import lock, run_serialised
+from .locking import lock, locked, run_serialised
+from .postings import forget_postings
 
 
 def redact(
@@ -164,6 +165,9 @@ def _blank_calls(
 
 def _erase(workspace: Workspace, key: str | None, alias: str) -> Erased:
     of_key = {} if key is None else {"key": key}
+    notes = Note.objects.using(alias).filter(workspace=workspace, **of_key)
+    positions = locked(notes, alias).values_list("position", flat=True)
+    forget_postings(Transcript(workspace, alias, "", ""), None if key is None else set(positions))
     contexts = NoteContext.objects.using(alias).filter(workspace=workspace)
     # Before the notes that they name.
     (contexts if key is None else contexts.filter(note__key=key)).delete()

@@ -68,7 +68,7 @@ class State(NamedTuple):
             change.is_json,
             change.summary,
             number,
-            self.position if replaces else number,
+            self.position if replaces and self.position else number,  # 0 is that of raw SQL
             self.created_at if replaces else now,
             change.details or PLAIN,
             self.pk,

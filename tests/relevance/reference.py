@@ -187,7 +187,7 @@ class Ranker:
                 pair=formula.pair * self._pairs(asked, self._words[number]),
                 length=formula.length * log(1 + min(len(told), formula.most_length)),
                 number=formula.number * (number_asked and tells_number(told)),
-                present=formula.present * present_asked * number / len(self.notes),
+                present=formula.present * present_asked * note.position / self.notes[-1].position,
             )
 
     def _own_scores(self, asked: list[str]) -> dict[int, float]:
@@ -218,7 +218,7 @@ def _best(scores: dict[K, float], of: Iterable[K]) -> float:
 
 
 def _order(result: Scored) -> tuple[object, ...]:
-    """Order by score, weight, recency, specificity, key."""
+    """Order by score, weight, recency, specificity, key; notes stored at once are as recent."""
     note = result.note
     narrowest = max((context.count("/") + 1 for context in note.contexts), default=0)
-    return (-round(result.score, 9), -note.weight, -note.position, -narrowest, note.key)
+    return (-round(result.score, 9), -note.weight, -note.stored, -narrowest, note.key)

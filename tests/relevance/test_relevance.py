@@ -128,8 +128,8 @@ def test_a_number_and_the_present_are_favoured_if_asked_for() -> None:
 
 
 def test_ties_go_by_weight_then_the_newer_then_the_key() -> None:
-    notes = [note(1, "tea"), note(2, "tea", weight=2.0), note(3, "tea")]
-    assert [*scored(notes, "tea")] == ["n2", "n3", "n1"]
+    notes = [note(1, "tea"), note(2, "tea", weight=2.0), note(3, "tea", stored=1), note(4, "tea")]
+    assert [*scored(notes, "tea")] == ["n2", "n3", "n1", "n4"]
 
 
 @pytest.mark.parametrize("query", ["", "the of", "unknown", "?"])

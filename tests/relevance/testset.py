@@ -32,6 +32,8 @@ class Note:
     contexts: tuple[str, ...] = ()
     happened_at: datetime | None = None
     position: int = 0
+    stored: int = 0
+    """When it was written last; of all of the set the same."""
     weight: float = 1.0
 
 

@@ -1,0 +1,69 @@
+"""What is stored and found through the tables is what the reference says, and is good enough."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from datetime import UTC
+from math import isclose
+
+import pytest
+
+from django_agent_memory import writing
+from django_agent_memory.models import Note as NoteRow
+from django_agent_memory.models import Workspace as WorkspaceRow
+from django_agent_memory.relevance import Ranked, rank
+
+from .evaluate import together
+from .reference import Ranker
+from .testset import Note, Workspace, workspaces
+
+pytestmark = pytest.mark.django_db
+
+
+def store(path: str, notes: tuple[Note, ...]) -> int:
+    writing.apply(
+        path,
+        [
+            writing.Save(
+                key=note.key,
+                body=note.body,
+                summary=note.summary or None,
+                subject=note.subject,
+                context=note.contexts,
+                happened_at=note.happened_at and note.happened_at.replace(tzinfo=UTC),
+                weight=note.weight,
+            )
+            for note in notes
+        ],
+    )
+    return WorkspaceRow.objects.get(path=path).pk
+
+
+def found(workspace: int, query: str, limit: int | None = 20) -> dict[str, Ranked]:
+    notes = NoteRow.objects.filter(workspace=workspace)
+    ranked = rank(notes, query, workspace=workspace, limit=limit, using="default")
+    keys = dict(notes.values_list("pk", "key"))
+    return {keys[one.pk]: one for one in ranked}
+
+
+def assert_agrees(workspace: Workspace) -> None:
+    pk = store(workspace.name, workspace.notes)
+    reference = Ranker(workspace.notes)
+    for question in workspace.questions:
+        expected = {one.note.key: one for one in reference.find(question.text, 20)}
+        actual = found(pk, question.text)
+        assert list(actual) == list(expected), question.text
+        for key, one in expected.items():
+            parts = actual[key].parts
+            for part in fields(parts):
+                ours, theirs = getattr(parts, part.name), getattr(one, part.name)
+                assert isclose(ours, theirs, abs_tol=1e-9), (question.text, key, part.name)
+
+
+@pytest.mark.parametrize("workspace", workspaces(), ids=lambda workspace: workspace.name)
+def test_the_tables_agree_with_the_reference(workspace: Workspace) -> None:
+    assert_agrees(workspace)
+
+
+def test_so_they_do_where_all_is_in_one_workspace() -> None:
+    assert_agrees(together(workspaces()))
