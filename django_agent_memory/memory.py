@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Iterable
-from dataclasses import asdict, replace
-from functools import update_wrapper
-from typing import Any, Concatenate, ParamSpec, TypeVar, Unpack, cast
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any, Unpack, cast
 
-from asgiref.sync import sync_to_async
-from django.db import router, transaction
+from django.db import transaction
 
-from . import history, index, journal, reading, rollback, search, stats, writing
+from . import associations, history, index, reading, rollback, search, stats, writing
+from .associations import Filters, Known, Stored
+from .calling import Calling, twin
 from .conf import conf
-from .exceptions import Conflict, NotAllowed, Refused
+from .exceptions import Conflict, Refused
 from .history import Moment
-from .models import Note, Workspace
+from .models import Workspace
 from .results import (
     Erased,
     Forgot,
+    Found,
     Index,
     IndexLine,
     Listing,
@@ -35,26 +36,10 @@ from .results import (
 )
 from .text import gate
 
-_P = ParamSpec("_P")
-_R = TypeVar("_R")
-
 _ROLLBACK_TRIES = 10
 
 
-def _twin(
-    verb: Callable[Concatenate[Memory, _P], _R],
-) -> Callable[Concatenate[Memory, _P], Coroutine[Any, Any, _R]]:
-    """Return the async form of a verb: the whole unit in one thread, its transaction included."""
-
-    async def twin(self: Memory, /, *args: _P.args, **kwargs: _P.kwargs) -> _R:
-        result: _R = await sync_to_async(getattr(self, verb.__name__))(*args, **kwargs)
-        return result
-
-    update_wrapper(twin, verb)
-    return twin
-
-
-class Memory:
+class Memory(Calling):
     """The memory of one workspace.
 
     `workspace` is a path or a `Workspace`; it is made by the first write. `actor` (≤ 255 cp) signs
@@ -71,27 +56,6 @@ class Memory:
     database stays locked, and are all or nothing. Reads never fail over what is stored.
     """
 
-    def __init__(
-        self,
-        workspace: str | Workspace,
-        *,
-        actor: str = "",
-        using: str | None = None,
-        read_only: bool = False,
-        run: str | None = None,
-        calls: journal.Calls | None = None,
-    ) -> None:
-        path = workspace.path if isinstance(workspace, Workspace) else workspace
-        self.path = gate.check_path(path)
-        self.actor = gate.check_text(actor, name="actor", limit=writing.MAX_ACTOR_LENGTH)
-        self.using = using
-        self.read_only = read_only
-        self.replayed = False
-        self._calls = journal.Calls(f"actor:{actor}", run=run) if run is not None else calls
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.path!r}, actor={self.actor!r})"
-
     # Writes
 
     def remember(
@@ -102,17 +66,37 @@ class Memory:
         *,
         expected_revision: int | None = None,
         reason: str = "",
+        **known: Unpack[Known],
     ) -> Remembered:
         """Store `body` (text or any JSON value) under `key`, with its one-line `summary`.
 
         `summary=None` keeps the note out of the index. What is already exactly so is left alone.
         `expected_revision` is the note's own last revision, 0 for "must not exist"; where it does
-        not hold, `Conflict` is raised.
+        not hold, `Conflict` is raised. What else is `known`, such as `weight` and `context`, stays
+        as the note has it unless it is given: see `writing.Save`.
         """
         save = writing.Save(
-            key=key, summary=summary, body=body, expected_revision=expected_revision
+            key=key, summary=summary, body=body, expected_revision=expected_revision, **known
         )
         return cast("Remembered", self._write("remember", [save], reason, _only))
+
+    def store(
+        self,
+        content: Any,
+        *,
+        key: str | None = None,
+        summary: str | None = None,
+        reason: str = "",
+        **known: Unpack[Stored],
+    ) -> Remembered:
+        """Add knowledge: `content`, with its `context`, `weight`, `slot` and what else is known.
+
+        Without a `key` one is made for it, unless the same content, contexts and slot were stored
+        from the same source: then that note is updated. What is not given is set to its default,
+        but a summary that the note has stays: see `writing.Store`.
+        """
+        change = writing.Store(body=content, key=key, summary=summary, **known)
+        return cast("Remembered", self._write("store", [change], reason, _only))
 
     def forget(
         self, key: str, *, expected_revision: int | None = None, reason: str = ""
@@ -122,6 +106,29 @@ class Memory:
         return cast(
             "Forgot | WasAbsent", self._write("forget", [drop], reason, self._with_suggestions)
         )
+
+    def forget_matching(
+        self, query: str = "", *, reason: str = "", **filters: Unpack[Filters]
+    ) -> int:
+        """Forget all that `find` would return, without a limit; return how many.
+
+        Each is a tombstone of its own, which `restore` undoes. Raises `Refused` where neither the
+        query nor a filter says anything.
+        """
+        self._check_writable()
+        question = associations.check(query, filters)
+        associations.check_forgettable(question)
+
+        def write(then: writing.Then | None) -> list[Outcome]:
+            return associations.forget(
+                self.path,
+                question,
+                lambda drops: self._apply(drops, reason, then),
+                using=self._writes_to(),
+            )
+
+        arguments = {**question.as_arguments(), "reason": reason}
+        return cast("int", self._recorded("forget_matching", arguments, write, _forgotten))
 
     def restore(
         self,
@@ -217,6 +224,19 @@ class Memory:
         """Return the first 8 notes whose key, summary or body contains `pattern`, and the total."""
         return cast("SearchResult", self._read("search", search.search, pattern=pattern))
 
+    def find(
+        self, query: str = "", *, limit: int | None = 10, **filters: Unpack[Filters]
+    ) -> tuple[Found, ...]:
+        """Return the notes that the query is about and all filters fit, best first.
+
+        Without a query the order is weight, recency, specificity, key; without a filter either,
+        nothing is found. `limit` is at least 1, None for no limit. See `associations.Filters`.
+        """
+        question = associations.check(query, filters)
+        associations.check_limit(limit)
+        found = self._read("find", associations.find, **question.as_arguments(), limit=limit)
+        return cast("tuple[Found, ...]", found)
+
     def index_note(self) -> str:
         """Return what goes into the model's context on every turn; "" while there is nothing."""
         return self.index().text
@@ -278,100 +298,47 @@ class Memory:
         workspace_pk, number = history.locate(self.path, moment, using=self._reads_from())
         return Snapshot(self.path, workspace_pk, number, using=self.using)
 
-    # How every verb is called
-
-    def _read(self, verb: str, read: Callable[..., Any], **arguments: Any) -> Any:
-        def fresh() -> Any:
-            return read(self.path, using=self._reads_from(), **arguments)
-
-        if self._calls is None:
-            return fresh()
-        call = self._calls.next(self.path, verb, arguments)
-        result, self.replayed = journal.answer_read(call, fresh, using=self._writes_to())
-        return result
-
-    def _write(
-        self,
-        verb: str,
-        changes: list[writing.Change],
-        reason: str,
-        finish: Callable[[list[Outcome]], Any],
-    ) -> Any:
-        self._check_writable()
-
-        def write(then: writing.Then | None) -> list[Outcome]:
-            return writing.apply(
-                self.path,
-                changes,
-                actor=self.actor,
-                reason=reason,
-                using=self.using,
-                then=then,
-            )
-
-        if self._calls is None:
-            return finish(write(None))
-        for change in changes:
-            writing.check(change)
-        call = self._calls.next(self.path, verb, _arguments(changes, reason))
-        result, self.replayed = journal.answer_write(call, write, finish, using=self._writes_to())
-        return result
-
     def _with_suggestions(self, outcomes: list[Outcome]) -> Outcome:
         (outcome,) = outcomes
         if isinstance(outcome, WasAbsent):
             return replace(outcome, suggestions=self.near_keys(outcome.key))
         return outcome
 
-    def _forget_index_text(self) -> None:
-        alias = self._writes_to()
-        transaction.on_commit(lambda: index.forget_text(self.path), using=alias)
-
-    def _check_writable(self) -> None:
-        if self.read_only:
-            raise NotAllowed("This memory is read-only; nothing was written.")
-
-    def _reads_from(self) -> str:
-        return self.using or router.db_for_read(Note)
-
-    def _writes_to(self) -> str:
-        return self.using or router.db_for_write(Note)
-
     # Async twins
 
-    aremember = _twin(remember)
-    aforget = _twin(forget)
-    arestore = _twin(restore)
-    aapply = _twin(apply)
-    arollback = _twin(rollback)
-    aredact = _twin(redact)
-    aerase = _twin(erase)
-    aconfigure = _twin(configure)
-    arecall = _twin(recall)
-    alookup = _twin(lookup)
-    alist_memories = _twin(list_memories)
-    alisting = _twin(listing)
-    asearch = _twin(search)
-    aindex_note = _twin(index_note)
-    aindex = _twin(index)
-    aindex_version = _twin(index_version)
-    astats = _twin(stats)
-    akeys = _twin(keys)
-    anear_keys = _twin(near_keys)
-    arevision = _twin(revision)
-    ahistory = _twin(history)
-    ahistory_lines = _twin(history_lines)
-    aas_of = _twin(as_of)
-    aat = _twin(at)
+    aremember = twin(remember)
+    aforget = twin(forget)
+    astore = twin(store)
+    aforget_matching = twin(forget_matching)
+    arestore = twin(restore)
+    aapply = twin(apply)
+    arollback = twin(rollback)
+    aredact = twin(redact)
+    aerase = twin(erase)
+    aconfigure = twin(configure)
+    arecall = twin(recall)
+    alookup = twin(lookup)
+    alist_memories = twin(list_memories)
+    alisting = twin(listing)
+    asearch = twin(search)
+    aindex_note = twin(index_note)
+    aindex = twin(index)
+    aindex_version = twin(index_version)
+    astats = twin(stats)
+    afind = twin(find)
+    akeys = twin(keys)
+    anear_keys = twin(near_keys)
+    arevision = twin(revision)
+    ahistory = twin(history)
+    ahistory_lines = twin(history_lines)
+    aas_of = twin(as_of)
+    aat = twin(at)
+
+
+def _forgotten(outcomes: list[Outcome]) -> int:
+    return sum(isinstance(outcome, Forgot) for outcome in outcomes)
 
 
 def _only(outcomes: list[Outcome]) -> Outcome:
     (outcome,) = outcomes
     return outcome
-
-
-def _arguments(changes: list[writing.Change], reason: str) -> dict[str, Any]:
-    """Return what tells one write from another, the key beside it where there is only one."""
-    said = [[type(change).__name__, asdict(change)] for change in changes]
-    key = changes[0].key if len(changes) == 1 else ""
-    return {"key": key, "changes": said, "reason": reason}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from typing import Any, NoReturn
 
 from django.db.models import Max, Q, Subquery
 
@@ -139,6 +140,10 @@ class Snapshot(Memory):
             total=total,
             workspace_revision=self.number,
         )
+
+    def find(self, query: str = "", **_: Any) -> NoReturn:
+        """Raise `Refused`: what find counts is that of the present."""
+        raise Refused("A memory of the past has no find; search it, or find in the present.")
 
     def history(self, key: str) -> tuple[Revised, ...]:
         """Return the revisions of `key` until then, oldest first."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from enum import Enum
 from typing import Any, Final, Literal
 
@@ -33,7 +33,7 @@ class _Keep(Enum):
 KEEP: Final = _Keep.KEEP
 Keep = Literal[_Keep.KEEP]
 
-Contexts = str | Iterable[str]
+Contexts = str | list[str] | tuple[str, ...]
 """One context or several."""
 
 
@@ -73,7 +73,7 @@ def check_contexts(value: Any, name: str = "context") -> tuple[str, ...]:
     """Return the contexts, each once, in code-point order: at most 100 of 1 to 512 code points."""
     if isinstance(value, str):
         value = (value,)
-    elif not isinstance(value, Iterable) or isinstance(value, (bytes, dict)):
+    elif not isinstance(value, (list, tuple)):
         raise Refused(f"The {name} must be a string or a list of strings.")
     contexts = sorted({_check_context(context, name) for context in value})
     if len(contexts) > MAX_CONTEXTS:
