@@ -4,7 +4,7 @@ The tables are read by `tables`; which notes hold what of the query is gathered 
 a note is worth is said by `formula` and reckoned by `ranking`; `selection` puts the notes in order.
 """
 
-from .formula import Parts
+from .formula import PARTS
 from .selection import Ranked, rank
 
-__all__ = ["Parts", "Ranked", "rank"]
+__all__ = ["PARTS", "Ranked", "rank"]

@@ -12,7 +12,7 @@ from django_agent_memory.text.asking import family
 from .formula import FAMILY, K1, B, Statistics
 from .tables import Hit, Place, Reach, Tables
 
-MOST_POSTINGS = 20_000
+MOST_POSTINGS = 10_000
 """So many postings a query reads at most, those of its rarest terms first. More common terms count
 only for the notes found by the others, and in no context; those of a query of nothing but common
 ones are read from the notes stored last."""

@@ -23,24 +23,16 @@ NUMBER = 1.0
 PRESENT = 0.2
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Parts:
-    """What a note's relevance is the sum of; `present` multiplies the sum by 1 + itself."""
+Parts = tuple[float, float, float, float, float, float, float, float, float]
+"""What a note's relevance is made of, in the order of `PARTS`. Plain, for there are thousands."""
 
-    own: float = 0.0
-    before: float = 0.0
-    after: float = 0.0
-    context: float = 0.0
-    subject: float = 0.0
-    pair: float = 0.0
-    length: float = 0.0
-    number: float = 0.0
-    present: float = 0.0
+PARTS = ("own", "before", "after", "context", "subject", "pair", "length", "number", "present")
 
-    @property
-    def score(self) -> float:
-        parts = self.own + self.before + self.after + self.context + self.subject + self.pair
-        return (parts + self.length + self.number) * (1 + self.present)
+
+def score(parts: Parts) -> float:
+    """Return the sum of the parts; the last one, `present`, multiplies that of the others."""
+    own, before, after, context, subject, pair, length, number, present = parts
+    return (own + before + after + context + subject + pair + length + number) * (1 + present)
 
 
 @dataclass(frozen=True, slots=True)

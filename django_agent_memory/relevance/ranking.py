@@ -55,23 +55,21 @@ class Ranking:
         candidates &= self._found.places.keys()
         self._score_contexts(candidates)
         self._score_pairs(near)
-        return [(self.parts(position).score, position) for position in candidates]
+        return [(formula.score(self.parts(position)), position) for position in candidates]
 
     def parts(self, position: int) -> Parts:
         """Return the parts of a candidate's score."""
-        found = self._found
-        own = found.own
-        _, _, _, told, has_number, subject = found.places[position]
-        return Parts(
-            own=own.get(position, 0.0),
-            before=formula.BEFORE * _best(own, self._before.get(position)),
-            after=formula.AFTER * _best(own, self._after.get(position)),
-            context=formula.CONTEXT * _best(self._of_context, found.contexts[position]),
-            subject=formula.SUBJECT if subject and subject == self._subject else 0.0,
-            pair=formula.PAIR * self._pairs.get(position, 0.0),
-            length=formula.LENGTH * _LOGS[min(told, formula.MOST_LENGTH)],
-            number=formula.NUMBER * (self._number_asked and bool(has_number)),
-            present=formula.PRESENT * position / self._newest if self._newest else 0.0,
+        own, place = self._found.own, self._found.places[position]
+        return (
+            own.get(position, 0.0),
+            formula.BEFORE * _best(own, self._before.get(position)),
+            formula.AFTER * _best(own, self._after.get(position)),
+            formula.CONTEXT * _best(self._of_context, self._found.contexts[position]),
+            formula.SUBJECT if self._subject and place[5] == self._subject else 0.0,
+            formula.PAIR * self._pairs.get(position, 0.0),
+            _LENGTHS[min(place[3], formula.MOST_LENGTH)],
+            formula.NUMBER if self._number_asked and place[4] else 0.0,
+            formula.PRESENT * position / self._newest if self._newest else 0.0,
         )
 
     def _score_contexts(self, candidates: set[int]) -> None:
@@ -131,7 +129,7 @@ class Ranking:
         return (self._found.idf(first) + self._found.idf(second)) / 2
 
 
-_LOGS = [log(1 + told) for told in range(formula.MOST_LENGTH + 1)]
+_LENGTHS = [formula.LENGTH * log(1 + told) for told in range(formula.MOST_LENGTH + 1)]
 
 
 def _best(scores: dict[_Key, float], keys: list[_Key] | None) -> float:

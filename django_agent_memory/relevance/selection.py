@@ -13,21 +13,24 @@ from django_agent_memory.analysing import analyse_query
 from django_agent_memory.models.note import NoteQuerySet
 
 from .evidence import SHORTLIST, Evidence, gather
-from .formula import Parts
+from .formula import PARTS
 from .ranking import Ranking
 from .tables import Tables
 
-_FIRST_CHUNK = 40
+_FIRST_CHUNK = 20
 _LARGEST_CHUNK = 5_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ranked:
-    """A note found, by its primary key, and what its score is the sum of."""
+    """A note found, by its primary key, and what its score is made of, by the names of `PARTS`.
+
+    The score is the sum of all parts but `present`, times 1 + `present`.
+    """
 
     pk: int
     score: float
-    parts: Parts
+    parts: dict[str, float]
 
 
 class _Row(NamedTuple):
@@ -58,7 +61,10 @@ def rank(
     """
     notes = notes.using(using)
     if not query.strip():
-        return [Ranked(pk=row.pk, score=0.0, parts=Parts()) for row in _unranked(notes, limit)]
+        nothing = dict.fromkeys(PARTS, 0.0)
+        return [
+            Ranked(pk=row.pk, score=0.0, parts=dict(nothing)) for row in _unranked(notes, limit)
+        ]
     asked = analyse_query(query)
     if not asked or limit == 0:
         return []
@@ -68,7 +74,11 @@ def rank(
     ranking = Ranking(tables, query, found, of_contexts, subjects)
     scored = ranking.scores(_shortlist(found, notes, limit))
     ranked = (
-        Ranked(pk=row.pk, score=score, parts=ranking.parts(row.position))
+        Ranked(
+            pk=row.pk,
+            score=score,
+            parts=dict(zip(PARTS, ranking.parts(row.position), strict=True)),
+        )
         for score, row in _in_order(notes, scored, limit)
     )
     return list(islice(ranked, limit))
@@ -94,7 +104,7 @@ def _in_order(
     notes tie.
     """
     ordered = sorted(((-round(score, 9), position) for score, position in scored if score > 0))
-    size = _LARGEST_CHUNK if limit is None else max(_FIRST_CHUNK, 2 * limit)
+    size = _LARGEST_CHUNK if limit is None else max(_FIRST_CHUNK, limit + limit // 2)
     start = 0
     while start < len(ordered):
         end = min(start + size, len(ordered))
