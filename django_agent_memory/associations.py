@@ -22,7 +22,7 @@ from .exceptions import Conflict, Refused
 from .models import Note, NoteContext, Workspace
 from .models.details import COLUMNS, details_of
 from .models.note import NoteQuerySet, after_all_with, body_value
-from .results import Found, Outcome, fields_of
+from .results import Finding, Found, Outcome, fields_of
 from .text import gate
 from .writing import details as rules
 
@@ -148,6 +148,19 @@ def find(
     return tuple(
         _found(rows_by_pk[one.pk], one.score, one.parts) for one in ranked if one.pk in rows_by_pk
     )
+
+
+def finding(
+    path: str, *, query: str, filters: dict[str, Any], limit: int | None, using: str
+) -> Finding:
+    """Return the same with the workspace's revision, which is read first.
+
+    Whoever writes on the strength of it meets a conflict rather than overwriting what was not in
+    the answer.
+    """
+    revision = Workspace.objects.using(using).last_revision(path)
+    found = find(path, query=query, filters=filters, limit=limit, using=using)
+    return Finding(found=found, workspace_revision=revision)
 
 
 def forget(

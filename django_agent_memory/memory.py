@@ -17,7 +17,9 @@ from .history import Moment
 from .models import Workspace
 from .results import (
     Erased,
+    Finding,
     Forgot,
+    Forgotten,
     Found,
     Index,
     IndexLine,
@@ -115,6 +117,12 @@ class Memory(Calling):
         Each is a tombstone of its own, which `restore` undoes. Raises `Refused` where neither the
         query nor a filter says anything.
         """
+        return self.forgetting(query, reason=reason, **filters).count
+
+    def forgetting(
+        self, query: str = "", *, reason: str = "", **filters: Unpack[Filters]
+    ) -> Forgotten:
+        """Do what `forget_matching` does; return the count with the workspace's revision."""
         self._check_writable()
         question = associations.check(query, filters)
         associations.check_forgettable(question)
@@ -128,7 +136,8 @@ class Memory(Calling):
             )
 
         arguments = {**question.as_arguments(), "reason": reason}
-        return cast("int", self._recorded("forget_matching", arguments, write, _forgotten))
+        done = self._recorded("forget_matching", arguments, write, self._forgotten)
+        return cast("Forgotten", done)
 
     def restore(
         self,
@@ -237,6 +246,15 @@ class Memory(Calling):
         found = self._read("find", associations.find, **question.as_arguments(), limit=limit)
         return cast("tuple[Found, ...]", found)
 
+    def finding(
+        self, query: str = "", *, limit: int | None = 10, **filters: Unpack[Filters]
+    ) -> Finding:
+        """Return what `find` returns, with the workspace's revision."""
+        question = associations.check(query, filters)
+        associations.check_limit(limit)
+        asked = question.as_arguments()
+        return cast("Finding", self._read("finding", associations.finding, **asked, limit=limit))
+
     def index_note(self) -> str:
         """Return what goes into the model's context on every turn; "" while there is nothing."""
         return self.index().text
@@ -304,12 +322,18 @@ class Memory(Calling):
             return replace(outcome, suggestions=self.near_keys(outcome.key))
         return outcome
 
+    def _forgotten(self, outcomes: list[Outcome]) -> Forgotten:
+        gone = [outcome for outcome in outcomes if isinstance(outcome, Forgot)]
+        revision = gone[-1].workspace_revision if gone else self.revision()
+        return Forgotten(count=len(gone), workspace_revision=revision)
+
     # Async twins
 
     aremember = twin(remember)
     aforget = twin(forget)
     astore = twin(store)
     aforget_matching = twin(forget_matching)
+    aforgetting = twin(forgetting)
     arestore = twin(restore)
     aapply = twin(apply)
     arollback = twin(rollback)
@@ -326,6 +350,7 @@ class Memory(Calling):
     aindex_version = twin(index_version)
     astats = twin(stats)
     afind = twin(find)
+    afinding = twin(finding)
     akeys = twin(keys)
     anear_keys = twin(near_keys)
     arevision = twin(revision)
@@ -333,10 +358,6 @@ class Memory(Calling):
     ahistory_lines = twin(history_lines)
     aas_of = twin(as_of)
     aat = twin(at)
-
-
-def _forgotten(outcomes: list[Outcome]) -> int:
-    return sum(isinstance(outcome, Forgot) for outcome in outcomes)
 
 
 def _only(outcomes: list[Outcome]) -> Outcome:

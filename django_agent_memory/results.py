@@ -146,6 +146,22 @@ class Found(Details):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """What find returned, best first, with the workspace's revision."""
+
+    found: tuple[Found, ...]
+    workspace_revision: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Forgotten:
+    """How many notes a forget_matching forgot, with the workspace's revision."""
+
+    count: int
+    workspace_revision: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SearchResult:
     """The first 8 matches in key order, and how many notes match in all."""
 

@@ -145,6 +145,10 @@ class Snapshot(Memory):
         """Raise `Refused`: what find counts is that of the present."""
         raise Refused("A memory of the past has no find; search it, or find in the present.")
 
+    def finding(self, query: str = "", **_: Any) -> NoReturn:
+        """Raise `Refused`, as `find` does."""
+        self.find(query)
+
     def history(self, key: str) -> tuple[Revised, ...]:
         """Return the revisions of `key` until then, oldest first."""
         return tuple(r for r in super().history(key) if r.number <= self.number)

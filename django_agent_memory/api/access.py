@@ -25,6 +25,8 @@ _READS = ("view_note",)
 _WRITES: dict[str, tuple[str, ...]] = {
     "remember": ("add_note", "change_note"),
     "forget": ("delete_note",),
+    "store": ("add_note", "change_note"),
+    "forget_matching": ("delete_note",),
 }
 _ADDS = "add_workspace"
 _EVERY_WRITE = ("add_note", "change_note", "delete_note")
@@ -86,7 +88,7 @@ class KeyAccess:
 
     def may_use(self, spec: ToolSpec) -> bool:
         """Whether its access and its list of tools, if it has one, allow the tool."""
-        return (spec.read_only or self._may_write()) and self._lists(spec.name)
+        return (spec.read_only or self._may_write()) and self._lists(spec)
 
     def require_tool(self, spec: ToolSpec) -> None:
         """Raise `NotAllowed` unless `may_use`."""
@@ -94,7 +96,7 @@ class KeyAccess:
             raise NotAllowed(
                 f"This agent key has read access only; {spec.name} needs read-write access."
             )
-        if not self._lists(spec.name):
+        if not self._lists(spec):
             raise NotAllowed(f"This agent key does not include the tool {spec.name}.")
 
     def require(self, *permissions: str, tool: str | None = None) -> None:
@@ -113,9 +115,11 @@ class KeyAccess:
     def _may_write(self) -> bool:
         return self.key.access == AgentKey.Access.READ_WRITE
 
-    def _lists(self, tool: str) -> bool:
+    def _lists(self, spec: ToolSpec) -> bool:
         tools = self.key.tools
-        return tools is None or (isinstance(tools, list) and tool in tools)
+        if tools is None:
+            return not spec.optional
+        return isinstance(tools, list) and spec.name in tools
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,8 +152,8 @@ class UserAccess:
             )
 
     def may_use(self, spec: ToolSpec) -> bool:
-        """Whether the user has every permission that the tool takes."""
-        return all(self._has(permission) for permission in _permissions(spec))
+        """Whether the user has every permission that the tool takes; optional ones go unnamed."""
+        return not spec.optional and all(self._has(permission) for permission in _permissions(spec))
 
     def require_tool(self, spec: ToolSpec) -> None:
         """Raise `NotAllowed` unless `may_use`."""

@@ -164,6 +164,13 @@ def whole_number(digits: str, *, name: str) -> int:
     return int(digits)
 
 
+def number(digits: str, *, name: str) -> float:
+    """Return the number of a query parameter, of at least 0, such as 2 or 0.5."""
+    if not re.fullmatch(r"[0-9]{1,18}(\.[0-9]{1,18})?", digits):
+        raise Refused(f"{name} must be a number such as 2 or 0.5.")
+    return float(digits)
+
+
 def _declared_length(request: HttpRequest) -> int:
     digits = request.META.get("CONTENT_LENGTH") or "0"
     return int(digits) if digits.isascii() and digits.isdigit() else 0

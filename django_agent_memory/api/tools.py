@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from django.http import HttpResponse
@@ -14,7 +14,7 @@ from django_agent_memory.text import gate
 from django_agent_memory.tools import TOOLS, ToolSpec, dispatch
 
 from .base import Endpoint, method_not_allowed
-from .parsing import call_name, expected_revision, read_json, read_query
+from .parsing import call_name, expected_revision, number, read_json, read_query, whole_number
 from .rendering import json_answer, replay_headers
 
 
@@ -42,7 +42,7 @@ class ToolView(Endpoint):
         spec, memory = self._called(request, tool, workspace)
         if not spec.read_only:
             raise method_not_allowed(request, _methods(tool))
-        return _answer(memory, spec, read_query(request._request))
+        return _answer(memory, spec, _from_query(spec, read_query(request._request)))
 
     def http_method_not_allowed(self, request: Any, *args: Any, **kwargs: Any) -> Any:
         """Raise 405 with the methods that this tool takes."""
@@ -80,6 +80,24 @@ class ToolsView(Endpoint):
 def _methods(tool: str) -> list[str]:
     spec = TOOLS.get(tool)
     return ["POST"] if spec is not None and not spec.read_only else ["GET", "HEAD", "POST"]
+
+
+def _from_query(spec: ToolSpec, query: dict[str, str]) -> dict[str, Any]:
+    """Return the arguments, with numbers for the digits of those that are numbers."""
+    kinds = {parameter.name: parameter.kind for parameter in spec.parameters}
+    return {
+        name: _READ.get(kinds.get(name, ""), _as_text)(text, name) for name, text in query.items()
+    }
+
+
+def _as_text(text: str, _name: str) -> str:
+    return text
+
+
+_READ: dict[str, Callable[[str, str], Any]] = {
+    "integer": lambda text, name: whole_number(text, name=f"The argument '{name}'"),
+    "number": lambda text, name: number(text, name=f"The argument '{name}'"),
+}
 
 
 def _answer(memory: Memory, spec: ToolSpec, arguments: Any) -> HttpResponse:

@@ -17,8 +17,6 @@ from django_agent_memory.exceptions import Refused
 from django_agent_memory.results import Details
 from django_agent_memory.text.gate import parse_json
 
-from .note import Note
-
 PLAIN = Details()
 
 COLUMNS = tuple(field.name for field in fields(Details))
@@ -42,16 +40,11 @@ def stored(moment: datetime.datetime) -> datetime.datetime:
 
 
 def details_of(columns: Sequence[Any]) -> Details:
-    """Return the details that the `COLUMNS` of a note hold."""
+    """Return the details that the `COLUMNS` of a note hold, whatever they hold."""
     values = dict(zip(COLUMNS, columns, strict=True))
     weight = values["weight"] if math.isfinite(values["weight"]) else PLAIN.weight
     contexts = decode_contexts(values["contexts"])
     return Details(**{**values, "weight": weight, "contexts": contexts})
-
-
-def of_note(note: Note) -> Details:
-    """Return the details of a note; reading is total, whatever its columns hold."""
-    return details_of([getattr(note, name) for name in COLUMNS])
 
 
 def note_columns(details: Details) -> dict[str, Any]:

@@ -13,8 +13,10 @@ from django.db.models.functions import Length
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
+from django_agent_memory.results import Details
 from django_agent_memory.text.gate import is_sound_json, parse_json
 
+from .details import COLUMNS, details_of
 from .fields import ExactTextField, KeyField
 from .workspace import Workspace
 
@@ -158,6 +160,11 @@ class Note(models.Model):
         return str(self.key)
 
     @property
+    def details(self) -> Details:
+        """What it has beside its text; reading is total, whatever its columns hold."""
+        return details_of([getattr(self, name) for name in COLUMNS])
+
+    @property
     def value(self) -> Any:
         """The body as the type it was given: see `body_value`."""
         return body_value(self.body, is_json=self.body_is_json)
@@ -198,6 +205,15 @@ class NoteContext(models.Model):
         return str(self.context)
 
 
+class IndexEntryQuerySet(models.QuerySet["IndexEntry"]):
+    """Sets of index entries, named by what is true of them."""
+
+    def live(self, now: datetime.datetime | None = None) -> IndexEntryQuerySet:
+        """Those whose notes are not past their expiry."""
+        same = {"workspace": models.OuterRef("workspace"), "key": models.OuterRef("key")}
+        return self.filter(~models.Exists(Note.objects.filter(**same).expired(now)))
+
+
 class IndexEntry(models.Model):
     """One line of the index. Not a foreign key of its note: either may be missing."""
 
@@ -210,6 +226,8 @@ class IndexEntry(models.Model):
     )
     key = KeyField(_("key"), max_length=512)
     summary = models.TextField(_("summary"), blank=True)
+
+    objects = IndexEntryQuerySet.as_manager()
 
     class Meta:
         verbose_name = _("index entry")

@@ -7,6 +7,7 @@ edge, comes through it. What removes text for good is in `removal`, under the sa
 from .changes import Change, Drop, Restore, Save, Store, check
 from .channel import MAX_ACTOR_LENGTH, Then, apply
 from .details import KEEP, Contexts, Keep
+from .expiry import forget_expired
 from .integrity import find_defects, repair
 from .removal import erase, prune_revisions, redact
 from .workspaces import WorkspaceValues, configure
@@ -28,6 +29,7 @@ __all__ = [
     "configure",
     "erase",
     "find_defects",
+    "forget_expired",
     "prune_revisions",
     "redact",
     "repair",

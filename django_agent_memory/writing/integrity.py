@@ -15,7 +15,7 @@ from django.db import models, router
 from django.db.models import Max
 
 from django_agent_memory.models import IndexEntry, Note, NoteContext, Revision, Workspace
-from django_agent_memory.models.details import PLAIN, decode, fingerprint, of_note, specificity
+from django_agent_memory.models.details import PLAIN, decode, fingerprint, specificity
 from django_agent_memory.results import Defect, Details
 from django_agent_memory.text import gate
 from django_agent_memory.text.folding import haystack
@@ -71,7 +71,7 @@ class _Rows:
             lonely = ["entry_without_note"] if self.summary is not None else []
             return missing or lonely
         found = []
-        details = of_note(self.note)
+        details = self.note.details
         if self.last is None:
             found.append("note_without_history")
         elif _said(self.note) != _said(self.last):
@@ -124,7 +124,7 @@ def _said(row: Note | Revision) -> tuple[str | None, bool, Details]:
 
 def _details(row: Note | Revision | None) -> Details:
     if isinstance(row, Note):
-        return of_note(row)
+        return row.details
     return PLAIN if row is None else decode(row.details, row.expires_at)
 
 
