@@ -76,6 +76,14 @@ class Settings:
         """Dotted path of the function that orders what `find` finds; see `relevance.rank`."""
         return self._read("RANKER", "django_agent_memory.relevance.rank")
 
+    @property
+    def embedder(self) -> str | None:
+        """Dotted path of a function texts → vectors, by which find orders its best hits as well.
+
+        None orders by words alone; see `relevance.meaning`.
+        """
+        return self._read("EMBEDDER", cast("str | None", None))
+
     @staticmethod
     def _read(name: str, default: _Value) -> _Value:
         return cast("_Value", getattr(settings, f"AGENT_MEMORY_{name}", default))

@@ -27,6 +27,13 @@ SETTINGS = {
         [0, (1,), (0, 1), (1, 0), (1, "2"), [1, 2]],
     ),
     "RECORDED_CALL_DAYS": ("E009", [1, 365], [0, None, "7"]),
+    "ANALYSER": (
+        "E010",
+        ["tests.relevance.evaluate.stemmed"],
+        [None, "no.such", "re.compiled", len],
+    ),
+    "RANKER": ("E011", ["builtins.sorted"], [None, "", "no dots", "django.VERSION"]),
+    "EMBEDDER": ("E012", [None, "builtins.sorted"], [0, "no.such.module"]),
 }
 
 
