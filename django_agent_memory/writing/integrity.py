@@ -37,10 +37,14 @@ def find_defects(path: str, *, using: str | None = None) -> Iterator[Defect]:
     if workspace is None:
         return
     yield from _of_workspace(workspace, alias)
-    if recounting.is_stale(workspace, alias):
-        yield Defect(kind="postings_stale", key="")
+    is_sound = True
     for keys in _key_batches(workspace, alias):
-        yield from _of_keys(workspace, _rows_by_key(workspace, keys, alias), alias)
+        for defect in _of_keys(workspace, _rows_by_key(workspace, keys, alias), alias):
+            is_sound = False
+            yield defect
+    # Of notes that are defective the sums are wrong as well.
+    if is_sound and recounting.is_stale(workspace, alias):
+        yield Defect(kind="postings_stale", key="")
 
 
 def repair(
@@ -53,7 +57,8 @@ def repair(
     defective = sorted({d.key for d in find_defects(path, using=alias) if d.key})
     for start in range(0, len(defective), _BATCH):
         mended += _repair_keys(path, defective[start : start + _BATCH], actor, reason, alias)
-    return mended + _repair_counts(path, alias)
+    counts = _repair_counts(path, alias)
+    return mended if defective else mended + counts
 
 
 class _Rows:
@@ -145,10 +150,9 @@ def _of_keys(workspace: Workspace, rows: dict[str, _Rows], alias: str) -> Iterat
     states = {key: of_key.state() for key, of_key in rows.items()}
     stale = recounting.stale_notes(workspace, states, alias)
     for key, of_key in rows.items():
-        for kind in of_key.defects(key):
+        kinds = of_key.defects(key) or (["postings_stale"] if key in stale else [])
+        for kind in kinds:
             yield Defect(kind=kind, key=key)
-        if key in stale:
-            yield Defect(kind="postings_stale", key=key)
 
 
 def _of_workspace(workspace: Workspace, alias: str) -> Iterator[Defect]:
