@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, replace
-from functools import update_wrapper
-from typing import Any, Concatenate, ParamSpec, TypeVar, Unpack, cast
+from typing import Any, Unpack, cast
 
-from asgiref.sync import sync_to_async
 from django.db import router, transaction
 
 from . import history, index, journal, reading, rollback, search, stats, writing
@@ -16,6 +14,7 @@ from .exceptions import Conflict, NotAllowed, Refused
 from .history import Moment
 from .models import Note, Workspace
 from .results import (
+    Cleared,
     Erased,
     Forgot,
     Index,
@@ -34,24 +33,10 @@ from .results import (
     WasAbsent,
 )
 from .text import gate
-
-_P = ParamSpec("_P")
-_R = TypeVar("_R")
+from .twins import twin as _twin
+from .values import Values
 
 _ROLLBACK_TRIES = 10
-
-
-def _twin(
-    verb: Callable[Concatenate[Memory, _P], _R],
-) -> Callable[Concatenate[Memory, _P], Coroutine[Any, Any, _R]]:
-    """Return the async form of a verb: the whole unit in one thread, its transaction included."""
-
-    async def twin(self: Memory, /, *args: _P.args, **kwargs: _P.kwargs) -> _R:
-        result: _R = await sync_to_async(getattr(self, verb.__name__))(*args, **kwargs)
-        return result
-
-    update_wrapper(twin, verb)
-    return twin
 
 
 class Memory:
@@ -144,6 +129,21 @@ class Memory:
     def apply(self, changes: Iterable[writing.Change], *, reason: str = "") -> list[Outcome]:
         """Write several changes in one critical section, all or nothing; return an outcome each."""
         return list(self._write("apply", list(changes), reason, tuple))
+
+    def clear(self, *, reason: str = "") -> Cleared:
+        """Forget every note, in one critical section; the workspace and its history stay."""
+        self._check_writable()
+
+        def write(then: writing.Then | None) -> list[Outcome]:
+            return writing.clear(
+                self.path, actor=self.actor, reason=reason, using=self.using, then=then
+            )
+
+        def finish(outcomes: list[Outcome]) -> Cleared:
+            last = outcomes[-1].workspace_revision if outcomes else self.revision()
+            return Cleared(notes=len(outcomes), workspace_revision=last)
+
+        return cast("Cleared", self._record("clear", {"reason": reason}, write, finish))
 
     def rollback(self, *, actor: str, since: Moment, reason: str = "") -> RolledBack:
         """Restore, in new revisions, what was there before all that `actor` wrote from `since` on.
@@ -238,6 +238,17 @@ class Memory:
         gate.check_text(prefix, name="prefix", limit=conf.max_key_length)
         return cast("tuple[str, ...]", self._read("keys", reading.keys, prefix=prefix))
 
+    def items(self, prefix: str = "") -> tuple[tuple[str, Any], ...]:
+        """Return key and body of all notes whose key starts with exactly `prefix`, in key order."""
+        gate.check_text(prefix, name="prefix", limit=conf.max_key_length)
+        items = self._read("items", reading.items, prefix=prefix)
+        return cast("tuple[tuple[str, Any], ...]", items)
+
+    @property
+    def values(self) -> Values:
+        """The notes as a mapping from key to body: a small store of JSON values."""
+        return Values(self)
+
     def near_keys(self, key: str) -> tuple[str, ...]:
         """Return up to 3 stored keys that may be meant by one that is not stored."""
         gate.check_key(key, limit=conf.max_key_length)
@@ -313,7 +324,18 @@ class Memory:
             return finish(write(None))
         for change in changes:
             writing.check(change)
-        call = self._calls.next(self.path, verb, _arguments(changes, reason))
+        return self._record(verb, _arguments(changes, reason), write, finish)
+
+    def _record(
+        self,
+        verb: str,
+        arguments: dict[str, Any],
+        write: Callable[[writing.Then | None], list[Outcome]],
+        finish: Callable[[list[Outcome]], Any],
+    ) -> Any:
+        if self._calls is None:
+            return finish(write(None))
+        call = self._calls.next(self.path, verb, arguments)
         result, self.replayed = journal.answer_write(call, write, finish, using=self._writes_to())
         return result
 
@@ -343,6 +365,7 @@ class Memory:
     aforget = _twin(forget)
     arestore = _twin(restore)
     aapply = _twin(apply)
+    aclear = _twin(clear)
     arollback = _twin(rollback)
     aredact = _twin(redact)
     aerase = _twin(erase)
@@ -357,6 +380,7 @@ class Memory:
     aindex_version = _twin(index_version)
     astats = _twin(stats)
     akeys = _twin(keys)
+    aitems = _twin(items)
     anear_keys = _twin(near_keys)
     arevision = _twin(revision)
     ahistory = _twin(history)

@@ -6,6 +6,7 @@ edge, comes through it. What removes text for good is in `removal`, under the sa
 
 from .changes import Change, Drop, Restore, Save, check
 from .channel import MAX_ACTOR_LENGTH, Then, apply
+from .clearing import clear
 from .integrity import find_defects, repair
 from .removal import erase, prune_revisions, redact
 from .workspaces import WorkspaceValues, configure
@@ -20,6 +21,7 @@ __all__ = [
     "WorkspaceValues",
     "apply",
     "check",
+    "clear",
     "configure",
     "erase",
     "find_defects",

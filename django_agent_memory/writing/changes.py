@@ -20,14 +20,16 @@ _BATCH_CHARACTERS = 2_000_000
 class Save:
     """Store `body` (text or any JSON value) and `summary` under `key`, over whatever is there.
 
-    `summary=None` stores a note without an index entry. `expected_revision` is the note's own last
-    revision number, 0 for "must not exist"; None asks nothing.
+    `summary=None` stores a note without an index entry; with `body_only` the summary is left as it
+    is found inside the lock, and none is given. `expected_revision` is the note's own last revision
+    number, 0 for "must not exist"; None asks nothing.
     """
 
     key: str
     body: Any
     summary: str | None = None
     expected_revision: int | None = None
+    body_only: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +55,8 @@ Change = Save | Drop | Restore
 class Checked(NamedTuple):
     """A change that passed the gate; `text` is None where it leaves nothing.
 
-    Of a restore only `restores` is known until the revision is read inside the lock.
+    Of a restore only `restores` is known until the revision is read inside the lock; of what is
+    `body_only` the summary is not, until the state is.
     """
 
     operation: str
@@ -63,6 +66,7 @@ class Checked(NamedTuple):
     is_json: bool = False
     summary: str | None = None
     restores: int = 0
+    body_only: bool = False
 
 
 def check(change: Change) -> Checked:
@@ -79,11 +83,25 @@ def check(change: Change) -> Checked:
         check_revision(change.revision, name="revision")
         number = min(change.revision, _LARGEST_NUMBER)
         return Checked(Revision.Operation.RESTORE, key, expected, restores=number)
+    return _checked_save(change, key)
+
+
+def _checked_save(change: Save, key: str) -> Checked:
     summary = change.summary
     if summary is not None:
+        if change.body_only:
+            raise Refused("A summary is given with body_only, which leaves the summary as it is.")
         gate.check_text(summary, name="summary", limit=conf.max_summary_length)
     text, is_json = gate.check_body(change.body, limit=conf.max_body_length)
-    return Checked(Revision.Operation.REMEMBER, key, expected, text, is_json, summary)
+    return Checked(
+        Revision.Operation.REMEMBER,
+        key,
+        change.expected_revision,
+        text,
+        is_json,
+        summary,
+        body_only=change.body_only,
+    )
 
 
 def check_revision(number: object, *, name: str) -> None:

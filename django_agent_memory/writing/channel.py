@@ -166,6 +166,7 @@ class Transcript:
         """Decide one change against `states` and put its result there."""
         state = states[change.key]
         state.expect(change)
+        change = state.completed(change)
         if state.says(change):
             return unchanged(change, state, self.workspace.revision)
         number = self.revise(change.operation, change.key, change)

@@ -32,6 +32,10 @@ class State(NamedTuple):
             change.summary,
         )
 
+    def completed(self, change: Checked) -> Checked:
+        """Return the change with what it leaves as it is here."""
+        return change._replace(summary=self.summary) if change.body_only else change
+
     def after(self, change: Checked, number: int, now: datetime.datetime) -> State:
         """Return the state that `change`, written as revision `number`, leaves."""
         if change.text is None:
