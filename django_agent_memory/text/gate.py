@@ -111,13 +111,19 @@ def check_length(length: int, *, name: str, limit: int, unit: str = "characters"
         )
 
 
-def parse_json(text: str) -> Any:
+def parse_json(text: str, *, unique_names: bool = False) -> Any:
     """Parse JSON as the gate wants it: no NaN or Infinity, no number too large for a float.
 
-    Raises `Refused`, also for nesting or digits beyond what Python parses.
+    Raises `Refused`, also for nesting or digits beyond what Python parses. Of a name that stands
+    twice in one object the last counts; with `unique_names` it is refused.
     """
     try:
-        return json.loads(text, parse_constant=_refuse_constant, parse_float=_finite)
+        return json.loads(
+            text,
+            parse_constant=_refuse_constant,
+            parse_float=_finite,
+            object_pairs_hook=_unique if unique_names else None,
+        )
     except Refused:
         raise
     except RecursionError:
@@ -196,6 +202,15 @@ def _render_json(value: object) -> str:
 
 def _refuse_constant(name: str) -> NoReturn:
     raise Refused(f"The JSON contains {name}, which JSON does not have.")
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise Refused(f"The JSON has the name '{twice[:64]}' twice in one object.")
+    return found
 
 
 def _finite(digits: str) -> float:
