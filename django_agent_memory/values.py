@@ -12,7 +12,7 @@ from .history import Moment
 from .results import Forgot, Remembered
 from .text import gate
 from .twins import twin
-from .writing import Drop, Save
+from .writing import KEEP, Drop, Save
 
 if TYPE_CHECKING:
     from .memory import Memory
@@ -222,7 +222,7 @@ def _save(key: str, value: Any, expected_revision: int | None = None) -> Save:
         raise Refused(
             "A value cannot be null, which reads as a key that is not there; delete the key."
         )
-    return Save(key=key, body=value, expected_revision=expected_revision, body_only=True)
+    return Save(key=key, body=value, summary=KEEP, expected_revision=expected_revision)
 
 
 def _contended(key: str) -> Busy:

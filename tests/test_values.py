@@ -16,6 +16,7 @@ from django_agent_memory import Drop, Memory, Save
 from django_agent_memory.exceptions import Busy, Conflict, NotAllowed, Refused, TooLarge
 from django_agent_memory.models import IndexEntry, Note, RecordedCall, Revision, Workspace
 from django_agent_memory.values import Values
+from django_agent_memory.writing import KEEP
 
 from .test_memory import NASTY_KEYS, counts
 
@@ -148,7 +149,7 @@ def test_a_summary_stays(memory: Memory, values: Values, summary: str) -> None:
 
 
 def test_a_summary_that_was_written_before_in_the_same_section_stays(memory: Memory) -> None:
-    save = Save(key="k", body=2, body_only=True)
+    save = Save(key="k", body=2, summary=KEEP)
     memory.apply([Save(key="k", summary="s", body=1), save])
     assert memory.recall("k").summary == "s"  # type: ignore[union-attr]
     memory.apply([Drop(key="k"), save])
@@ -162,12 +163,6 @@ def test_a_summary_whose_note_is_gone_stays_too(memory: Memory, values: Values) 
     assert len(values) == 0
     values["k"] = 1
     assert memory.recall("k").summary == "s"  # type: ignore[union-attr]
-
-
-def test_body_only_takes_no_summary(memory: Memory) -> None:
-    with pytest.raises(Refused, match="body_only"):
-        memory.apply([Save(key="k", body=1, summary="s", body_only=True)])
-    assert counts() == (0, 0, 0, 0)
 
 
 def test_the_prefix_is_exact(values: Values) -> None:

@@ -7,14 +7,17 @@ edge, comes through it. What removes text for good is in `removal`, under the sa
 from .changes import Change, Drop, Restore, Save, check
 from .channel import MAX_ACTOR_LENGTH, Then, apply
 from .clearing import clear
+from .details import KEEP, Keep
 from .integrity import find_defects, repair
 from .removal import erase, prune_revisions, redact
 from .workspaces import WorkspaceValues, configure
 
 __all__ = [
+    "KEEP",
     "MAX_ACTOR_LENGTH",
     "Change",
     "Drop",
+    "Keep",
     "Restore",
     "Save",
     "Then",

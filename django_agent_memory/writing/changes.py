@@ -11,6 +11,8 @@ from django_agent_memory.exceptions import Refused
 from django_agent_memory.models import Revision
 from django_agent_memory.text import gate
 
+from .details import KEEP, Keep
+
 _BATCH_CHANGES = 500
 _LARGEST_NUMBER = 2**63 - 1  # what the databases hold; a larger one is beyond the end as well
 _BATCH_CHARACTERS = 2_000_000
@@ -20,16 +22,15 @@ _BATCH_CHARACTERS = 2_000_000
 class Save:
     """Store `body` (text or any JSON value) and `summary` under `key`, over whatever is there.
 
-    `summary=None` stores a note without an index entry; with `body_only` the summary is left as it
-    is found inside the lock, and none is given. `expected_revision` is the note's own last revision
-    number, 0 for "must not exist"; None asks nothing.
+    `summary=None` stores a note without an index entry; `KEEP` leaves the summary as it is found
+    inside the lock. `expected_revision` is the note's own last revision number, 0 for "must not
+    exist"; None asks nothing.
     """
 
     key: str
     body: Any
-    summary: str | None = None
+    summary: str | None | Keep = None
     expected_revision: int | None = None
-    body_only: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,8 +56,8 @@ Change = Save | Drop | Restore
 class Checked(NamedTuple):
     """A change that passed the gate; `text` is None where it leaves nothing.
 
-    Of a restore only `restores` is known until the revision is read inside the lock; of what is
-    `body_only` the summary is not, until the state is.
+    Of a restore only `restores` is known until the revision is read inside the lock; the summary of
+    what `keeps_summary` is not, until the state is.
     """
 
     operation: str
@@ -66,7 +67,7 @@ class Checked(NamedTuple):
     is_json: bool = False
     summary: str | None = None
     restores: int = 0
-    body_only: bool = False
+    keeps_summary: bool = False
 
 
 def check(change: Change) -> Checked:
@@ -87,10 +88,8 @@ def check(change: Change) -> Checked:
 
 
 def _checked_save(change: Save, key: str) -> Checked:
-    summary = change.summary
+    summary = None if change.summary is KEEP else change.summary
     if summary is not None:
-        if change.body_only:
-            raise Refused("A summary is given with body_only, which leaves the summary as it is.")
         gate.check_text(summary, name="summary", limit=conf.max_summary_length)
     text, is_json = gate.check_body(change.body, limit=conf.max_body_length)
     return Checked(
@@ -100,7 +99,7 @@ def _checked_save(change: Save, key: str) -> Checked:
         text,
         is_json,
         summary,
-        body_only=change.body_only,
+        keeps_summary=change.summary is KEEP,
     )
 
 

@@ -34,7 +34,7 @@ class State(NamedTuple):
 
     def completed(self, change: Checked) -> Checked:
         """Return the change with what it leaves as it is here."""
-        return change._replace(summary=self.summary) if change.body_only else change
+        return change._replace(summary=self.summary) if change.keeps_summary else change
 
     def after(self, change: Checked, number: int, now: datetime.datetime) -> State:
         """Return the state that `change`, written as revision `number`, leaves."""
