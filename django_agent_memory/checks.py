@@ -12,6 +12,7 @@ from django.core.checks import CheckMessage, Tags, register
 from django.db import connections, router
 
 from .conf import conf
+from .exceptions import Refused
 
 _BYTES = "bytes"
 _CHARACTERS = "characters"
@@ -19,7 +20,7 @@ _CHARACTERS = "characters"
 
 @register()
 def check_settings(app_configs: Sequence[AppConfig] | None = None, **_: Any) -> list[CheckMessage]:
-    """Report each `AGENT_MEMORY_*` value that cannot work (E001 to E009)."""
+    """Report each `AGENT_MEMORY_*` value that cannot work (E001 to E010)."""
     found = [
         _whole_number("E001", "MAX_KEY_LENGTH", conf.max_key_length, 1, 512, _CHARACTERS),
         _whole_number("E002", "MAX_SUMMARY_LENGTH", conf.max_summary_length, 1, None, _CHARACTERS),
@@ -30,6 +31,7 @@ def check_settings(app_configs: Sequence[AppConfig] | None = None, **_: Any) -> 
         _whole_number("E007", "INDEX_CACHE_SECONDS", conf.index_cache_seconds, 1, None, "seconds"),
         _revision_retention(),
         _whole_number("E009", "RECORDED_CALL_DAYS", conf.recorded_call_days, 1, None, "days"),
+        _prompts(),
     ]
     return [message for message in found if message is not None]
 
@@ -144,6 +146,22 @@ def _revision_retention() -> CheckMessage | None:
     if value is None or (pair and min(cast("tuple[int, int]", value)) >= 1):
         return None
     return _error("E008", "REVISION_RETENTION", "None or (days, keep), both at least 1", value)
+
+
+def _prompts() -> CheckMessage | None:
+    from .prompts import prompt
+
+    value: object = conf.prompts
+    if not isinstance(value, dict):
+        return _error("E010", "PROMPTS", "a dict of prompts by name", value)
+    for name in value:
+        try:
+            prompt(name)
+        except Refused as refused:
+            return checks.Error(
+                f"AGENT_MEMORY_PROMPTS[{name!r}]: {refused}", id="agent_memory.E010"
+            )
+    return None
 
 
 def _error(number: str, name: str, wanted: str, value: object) -> CheckMessage:

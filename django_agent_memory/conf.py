@@ -5,7 +5,7 @@ None has to be set. `checks.py` has one check for each, the README one row.
 
 from __future__ import annotations
 
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from django.conf import settings
 
@@ -62,6 +62,11 @@ class Settings:
     def recorded_call_days(self) -> int:
         """Days after which `memory_prune --recorded-calls` removes a recorded call."""
         return self._read("RECORDED_CALL_DAYS", 7)
+
+    @property
+    def prompts(self) -> dict[str, Any]:
+        """Declared prompts by name: what `prompts.declared` takes, or the path of a TOML file."""
+        return self._read("PROMPTS", cast("dict[str, Any]", {}))
 
     @staticmethod
     def _read(name: str, default: _Value) -> _Value:

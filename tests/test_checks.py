@@ -27,6 +27,11 @@ SETTINGS = {
         [0, (1,), (0, 1), (1, 0), (1, "2"), [1, 2]],
     ),
     "RECORDED_CALL_DAYS": ("E009", [1, 365], [0, None, "7"]),
+    "PROMPTS": (
+        "E010",
+        [{}, {"a": [], "b": ["text", {"slot": "s"}], "c": {"parts": [{}], "default_slot": "s"}}],
+        [None, [], {"a": 5}, {"a": [5]}, {"a": [{}]}, {"a": {"part": []}}, {"a": "missing.toml"}],
+    ),
 }
 
 
