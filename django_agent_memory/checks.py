@@ -20,7 +20,7 @@ _CHARACTERS = "characters"
 
 @register()
 def check_settings(app_configs: Sequence[AppConfig] | None = None, **_: Any) -> list[CheckMessage]:
-    """Report each `AGENT_MEMORY_*` value that cannot work (E001 to E010)."""
+    """Report each `AGENT_MEMORY_*` value that cannot work (E001 to E009, E013)."""
     found = [
         _whole_number("E001", "MAX_KEY_LENGTH", conf.max_key_length, 1, 512, _CHARACTERS),
         _whole_number("E002", "MAX_SUMMARY_LENGTH", conf.max_summary_length, 1, None, _CHARACTERS),
@@ -153,13 +153,13 @@ def _prompts() -> CheckMessage | None:
 
     value: object = conf.prompts
     if not isinstance(value, dict):
-        return _error("E010", "PROMPTS", "a dict of prompts by name", value)
+        return _error("E013", "PROMPTS", "a dict of prompts by name", value)
     for name in value:
         try:
             prompt(name)
         except Refused as refused:
             return checks.Error(
-                f"AGENT_MEMORY_PROMPTS[{name!r}]: {refused}", id="agent_memory.E010"
+                f"AGENT_MEMORY_PROMPTS[{name!r}]: {refused}", id="agent_memory.E013"
             )
     return None
 

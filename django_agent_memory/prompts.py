@@ -20,7 +20,7 @@ from .text.gate import render_json
 from .text.rendering import one_line
 
 KNOWN_HEADER = "Known information from memory:"
-FILTERS = ("slot", "context", "kind", "key_prefix", "min_weight", "limit")
+FILTERS = ("slot", "context", "kind", "subject", "source", "key_prefix", "min_weight", "limit")
 """What of a `find` may be asked for beside its query."""
 
 _GIVEN = "given"

@@ -28,7 +28,7 @@ SETTINGS = {
     ),
     "RECORDED_CALL_DAYS": ("E009", [1, 365], [0, None, "7"]),
     "PROMPTS": (
-        "E010",
+        "E013",
         [{}, {"a": [], "b": ["text", {"slot": "s"}], "c": {"parts": [{}], "default_slot": "s"}}],
         [None, [], {"a": 5}, {"a": [5]}, {"a": [{}]}, {"a": {"part": []}}, {"a": "missing.toml"}],
     ),
