@@ -1,13 +1,11 @@
-"""How the verbs of `Memory` are called: on which database, recorded or not, sync or async."""
+"""How the verbs of `Memory` are called: on which database, recorded or not."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from dataclasses import asdict
-from functools import update_wrapper
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any
 
-from asgiref.sync import sync_to_async
 from django.db import router, transaction
 
 from . import index, journal, writing
@@ -16,24 +14,8 @@ from .models import Note, Workspace
 from .results import Outcome
 from .text import gate
 
-_P = ParamSpec("_P")
-_R = TypeVar("_R")
-
 Write = Callable[["writing.Then | None"], list[Outcome]]
 Finish = Callable[[list[Outcome]], Any]
-
-
-def twin(
-    verb: Callable[Concatenate[Any, _P], _R],
-) -> Callable[Concatenate[Any, _P], Coroutine[Any, Any, _R]]:
-    """Return the async form of a verb: the whole unit in one thread, its transaction included."""
-
-    async def twin(self: Any, /, *args: _P.args, **kwargs: _P.kwargs) -> _R:
-        result: _R = await sync_to_async(getattr(self, verb.__name__))(*args, **kwargs)
-        return result
-
-    update_wrapper(twin, verb)
-    return twin
 
 
 class Calling:

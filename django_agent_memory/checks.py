@@ -13,6 +13,7 @@ from django.db import connections, router
 from django.utils.module_loading import import_string
 
 from .conf import conf
+from .exceptions import Refused
 
 _BYTES = "bytes"
 _CHARACTERS = "characters"
@@ -20,7 +21,7 @@ _CHARACTERS = "characters"
 
 @register()
 def check_settings(app_configs: Sequence[AppConfig] | None = None, **_: Any) -> list[CheckMessage]:
-    """Report each `AGENT_MEMORY_*` value that cannot work (E001 to E012)."""
+    """Report each `AGENT_MEMORY_*` value that cannot work (E001 to E013)."""
     found = [
         _whole_number("E001", "MAX_KEY_LENGTH", conf.max_key_length, 1, 512, _CHARACTERS),
         _whole_number("E002", "MAX_SUMMARY_LENGTH", conf.max_summary_length, 1, None, _CHARACTERS),
@@ -34,6 +35,7 @@ def check_settings(app_configs: Sequence[AppConfig] | None = None, **_: Any) -> 
         _function("E010", "ANALYSER", conf.analyser),
         _function("E011", "RANKER", conf.ranker),
         None if conf.embedder is None else _function("E012", "EMBEDDER", conf.embedder),
+        _prompts(),
     ]
     return [message for message in found if message is not None]
 
@@ -158,6 +160,22 @@ def _function(number: str, name: str, value: object) -> CheckMessage | None:
     if callable(found):
         return None
     return _error(number, name, "the dotted path of a function", value)
+
+
+def _prompts() -> CheckMessage | None:
+    from .prompts import prompt
+
+    value: object = conf.prompts
+    if not isinstance(value, dict):
+        return _error("E013", "PROMPTS", "a dict of prompts by name", value)
+    for name in value:
+        try:
+            prompt(name)
+        except Refused as refused:
+            return checks.Error(
+                f"AGENT_MEMORY_PROMPTS[{name!r}]: {refused}", id="agent_memory.E013"
+            )
+    return None
 
 
 def _error(number: str, name: str, wanted: str, value: object) -> CheckMessage:

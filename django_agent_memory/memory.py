@@ -10,12 +10,13 @@ from django.db import transaction
 
 from . import associations, history, index, reading, rollback, search, stats, writing
 from .associations import Filters, Known, Stored
-from .calling import Calling, twin
+from .calling import Calling
 from .conf import conf
 from .exceptions import Conflict, Refused
 from .history import Moment
 from .models import Workspace
 from .results import (
+    Cleared,
     Erased,
     Finding,
     Forgot,
@@ -37,6 +38,8 @@ from .results import (
     WasAbsent,
 )
 from .text import gate
+from .twins import twin
+from .values import Values
 
 _ROLLBACK_TRIES = 10
 
@@ -161,6 +164,21 @@ class Memory(Calling):
         """Write several changes in one critical section, all or nothing; return an outcome each."""
         return list(self._write("apply", list(changes), reason, tuple))
 
+    def clear(self, *, reason: str = "") -> Cleared:
+        """Forget every note, in one critical section; the workspace and its history stay."""
+        self._check_writable()
+
+        def write(then: writing.Then | None) -> list[Outcome]:
+            return writing.clear(
+                self.path, actor=self.actor, reason=reason, using=self.using, then=then
+            )
+
+        def finish(outcomes: list[Outcome]) -> Cleared:
+            last = outcomes[-1].workspace_revision if outcomes else self.revision()
+            return Cleared(notes=len(outcomes), workspace_revision=last)
+
+        return cast("Cleared", self._recorded("clear", {"reason": reason}, write, finish))
+
     def rollback(self, *, actor: str, since: Moment, reason: str = "") -> RolledBack:
         """Restore, in new revisions, what was there before all that `actor` wrote from `since` on.
 
@@ -276,6 +294,17 @@ class Memory(Calling):
         gate.check_text(prefix, name="prefix", limit=conf.max_key_length)
         return cast("tuple[str, ...]", self._read("keys", reading.keys, prefix=prefix))
 
+    def items(self, prefix: str = "") -> tuple[tuple[str, Any], ...]:
+        """Return key and body of all notes whose key starts with exactly `prefix`, in key order."""
+        gate.check_text(prefix, name="prefix", limit=conf.max_key_length)
+        items = self._read("items", reading.items, prefix=prefix)
+        return cast("tuple[tuple[str, Any], ...]", items)
+
+    @property
+    def values(self) -> Values:
+        """The notes as a mapping from key to body: a small store of JSON values."""
+        return Values(self)
+
     def near_keys(self, key: str) -> tuple[str, ...]:
         """Return up to 3 stored keys that may be meant by one that is not stored."""
         gate.check_key(key, limit=conf.max_key_length)
@@ -336,6 +365,7 @@ class Memory(Calling):
     aforgetting = twin(forgetting)
     arestore = twin(restore)
     aapply = twin(apply)
+    aclear = twin(clear)
     arollback = twin(rollback)
     aredact = twin(redact)
     aerase = twin(erase)
@@ -352,6 +382,7 @@ class Memory(Calling):
     afind = twin(find)
     afinding = twin(finding)
     akeys = twin(keys)
+    aitems = twin(items)
     anear_keys = twin(near_keys)
     arevision = twin(revision)
     ahistory = twin(history)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from .models import Note, Workspace
 from .models.details import COLUMNS, details_of
 from .models.note import NoteQuerySet, body_value
@@ -53,6 +55,13 @@ def keys(path: str, prefix: str, *, using: str) -> tuple[str, ...]:
     """Return the keys that start with exactly `prefix`, in key order."""
     notes = _notes(path, using).with_prefix(prefix)
     return tuple(notes.order_by("key").values_list("key", flat=True))
+
+
+def items(path: str, prefix: str, *, using: str) -> tuple[tuple[str, Any], ...]:
+    """Return key and body of the notes whose key starts with exactly `prefix`, in key order."""
+    notes = _notes(path, using).with_prefix(prefix).order_by("key")
+    rows = notes.values_list("key", "body", "body_is_json")
+    return tuple((key, body_value(text, is_json=is_json)) for key, text, is_json in rows)
 
 
 def _notes(path: str, using: str) -> NoteQuerySet:

@@ -259,6 +259,14 @@ class Erased:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Cleared:
+    """How many notes a clear forgot; each has its tombstone."""
+
+    notes: int
+    workspace_revision: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RolledBack:
     """The keys that have their state from before again, and those left to what others wrote."""
 

@@ -14,6 +14,7 @@ from .history import Moment, check_moment
 from .memory import Memory
 from .models import Revision, Workspace
 from .models.details import decode
+from .models.note import body_value
 from .models.revision import RevisionQuerySet
 from .results import (
     Index,
@@ -30,6 +31,7 @@ from .results import (
 from .text import gate, rendering
 from .text.folding import first_hit, fold, haystack
 from .text.nearness import MOST_SUGGESTIONS, nearest, undecorated
+from .values import Values
 
 
 class Snapshot(Memory):
@@ -108,6 +110,21 @@ class Snapshot(Memory):
         gate.check_text(prefix, name="prefix", limit=conf.max_key_length)
         keys = self._notes().order_by("key").values_list("key", flat=True)
         return tuple(key for key in keys if key.startswith(prefix))
+
+    def items(self, prefix: str = "") -> tuple[tuple[str, Any], ...]:
+        """Return key and body of all notes of then that start with exactly `prefix`."""
+        gate.check_text(prefix, name="prefix", limit=conf.max_key_length)
+        rows = self._notes().order_by("key").values_list("key", "body", "body_is_json")
+        return tuple(
+            (key, body_value(text or "", is_json=is_json))
+            for key, text, is_json in rows
+            if key.startswith(prefix)
+        )
+
+    @property
+    def values(self) -> Values:
+        """The notes of then as a mapping; another workspace had revisions of its own."""
+        return Values(self, namespaces=False)
 
     def near_keys(self, key: str) -> tuple[str, ...]:
         """Return up to 3 keys of then that may be meant by one that was not stored."""

@@ -22,6 +22,7 @@ from .api.resources import (
 )
 from .api.stats import StatsView
 from .api.tools import ToolsView, ToolView
+from .api.values import ValuesView
 
 app_name = "agent_memory"
 
@@ -52,6 +53,7 @@ urlpatterns = [
     *_both("tools/<path:workspace>/<str:tool>", ToolView.as_view(), "workspace-tool"),
     *_of_workspace("index", IndexView, "index"),
     *_of_workspace("stats", StatsView, "stats"),
+    *_of_workspace("values", ValuesView, "values"),
     *_of_workspace("history", HistoryView, "history"),
     *_of_workspace("as-of", AsOfView, "as-of"),
     *_of_workspace("restore", RestoreView, "restore"),

@@ -34,6 +34,11 @@ SETTINGS = {
     ),
     "RANKER": ("E011", ["builtins.sorted"], [None, "", "no dots", "django.VERSION"]),
     "EMBEDDER": ("E012", [None, "builtins.sorted"], [0, "no.such.module"]),
+    "PROMPTS": (
+        "E013",
+        [{}, {"a": [], "b": ["text", {"slot": "s"}], "c": {"parts": [{}], "default_slot": "s"}}],
+        [None, [], {"a": 5}, {"a": [5]}, {"a": [{}]}, {"a": {"part": []}}, {"a": "missing.toml"}],
+    ),
 }
 
 

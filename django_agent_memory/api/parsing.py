@@ -45,8 +45,8 @@ class JSONParser(BaseParser):
         return read_json(parser_context["request"]._request)
 
 
-def read_json(request: HttpRequest) -> Any:
-    """Return the parsed JSON body, {} without one.
+def read_json(request: HttpRequest, *, unique_names: bool = False) -> Any:
+    """Return the parsed JSON body, {} without one; `unique_names` is that of `gate.parse_json`.
 
     Raises `TooLarge` over `conf.max_request_bytes` (before reading, if the length is declared),
     `UnsupportedMediaType` for anything but plain UTF-8 JSON by its headers, `Refused` for what is
@@ -65,7 +65,7 @@ def read_json(request: HttpRequest) -> Any:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise Refused(f"The request body is not UTF-8 (byte {error.start}).") from None
-    return gate.parse_json(text)
+    return gate.parse_json(text, unique_names=unique_names)
 
 
 def check_media_type(request: HttpRequest) -> None:
@@ -154,7 +154,9 @@ def call_name(request: HttpRequest) -> str | None:
 def refuse_call_name(request: HttpRequest) -> None:
     """Raise `Refused` for an `Idempotency-Key` where it would be ignored, and trusted."""
     if "Idempotency-Key" in request.headers:
-        raise Refused("Idempotency-Key is for tools/ and restore/; this address does not take it.")
+        raise Refused(
+            "Idempotency-Key is for tools/, values/ and restore/; this address does not take it."
+        )
 
 
 def whole_number(digits: str, *, name: str) -> int:

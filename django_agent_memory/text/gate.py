@@ -67,7 +67,7 @@ def check_body(body: object, *, limit: int) -> tuple[str, bool]:
     if isinstance(body, str):
         return check_text(body, name="body", limit=limit), False
     check_json(body, name="body")
-    rendered = _render_json(body)
+    rendered = render_json(body)
     check_length(len(rendered), name="body", limit=limit)
     return rendered, True
 
@@ -116,13 +116,19 @@ def check_length(length: int, *, name: str, limit: int, unit: str = "characters"
         )
 
 
-def parse_json(text: str) -> Any:
+def parse_json(text: str, *, unique_names: bool = False) -> Any:
     """Parse JSON as the gate wants it: no NaN or Infinity, no number too large for a float.
 
-    Raises `Refused`, also for nesting or digits beyond what Python parses.
+    Raises `Refused`, also for nesting or digits beyond what Python parses. Of a name that stands
+    twice in one object the last counts; with `unique_names` it is refused.
     """
     try:
-        return json.loads(text, parse_constant=_refuse_constant, parse_float=_finite)
+        return json.loads(
+            text,
+            parse_constant=_refuse_constant,
+            parse_float=_finite,
+            object_pairs_hook=_unique if unique_names else None,
+        )
     except Refused:
         raise
     except RecursionError:
@@ -134,6 +140,11 @@ def parse_json(text: str) -> Any:
         ) from None
     except ValueError:
         raise Refused(f"The JSON contains {_TOO_MANY_DIGITS}") from None
+
+
+def render_json(value: object) -> str:
+    """Return a JSON value compactly: no blanks, characters as themselves, names in their order."""
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
 def is_sound_json(text: str) -> bool:
@@ -195,12 +206,17 @@ _CHECKS: dict[type, Callable[[Any, str], list[Any]]] = {
 }
 
 
-def _render_json(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-
-
 def _refuse_constant(name: str) -> NoReturn:
     raise Refused(f"The JSON contains {name}, which JSON does not have.")
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise Refused(f"The JSON has the name '{twice[:64]}' twice in one object.")
+    return found
 
 
 def _finite(digits: str) -> float:

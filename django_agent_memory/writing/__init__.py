@@ -6,6 +6,7 @@ edge, comes through it. What removes text for good is in `removal`, under the sa
 
 from .changes import Change, Drop, Restore, Save, Store, check
 from .channel import MAX_ACTOR_LENGTH, Then, apply
+from .clearing import clear
 from .details import KEEP, Contexts, Keep
 from .expiry import forget_expired
 from .integrity import find_defects, repair
@@ -26,6 +27,7 @@ __all__ = [
     "WorkspaceValues",
     "apply",
     "check",
+    "clear",
     "configure",
     "erase",
     "find_defects",

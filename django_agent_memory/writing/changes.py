@@ -29,8 +29,9 @@ _BATCH_CHARACTERS = 2_000_000
 class Save:
     """Store `body` (text or any JSON value) and `summary` under `key`, over whatever is there.
 
-    `summary=None` stores a note without an index entry. `expected_revision` is the note's own last
-    revision number, 0 for "must not exist"; None asks nothing.
+    `summary=None` stores a note without an index entry; `KEEP` leaves the summary as it is found
+    inside the lock. `expected_revision` is the note's own last revision number, 0 for "must not
+    exist"; None asks nothing.
 
     All else stays as the note has it, unless it is given: `kind` and `slot` (≤ 64 cp), `subject`,
     `source` and `session` (≤ 255 cp), `weight` (finite, at least 0), `context` (one or several of 1
@@ -40,7 +41,7 @@ class Save:
 
     key: str
     body: Any
-    summary: str | None = None
+    summary: str | None | Keep = None
     expected_revision: int | None = None
     kind: str | Keep = KEEP
     slot: str | Keep = KEEP
@@ -137,7 +138,7 @@ def check(change: Change) -> Checked:
 
 
 def _check_text(change: Save | Store, key: str) -> Checked:
-    summary = change.summary
+    summary = None if change.summary is KEEP else change.summary
     if summary is not None:
         gate.check_text(summary, name="summary", limit=conf.max_summary_length)
     text, is_json = gate.check_body(change.body, limit=conf.max_body_length)
@@ -150,7 +151,7 @@ def _check_text(change: Save | Store, key: str) -> Checked:
         summary,
         details=None,
         given=check_details({name: getattr(change, name) for name in GIVEN}),
-        keeps_summary=isinstance(change, Store) and summary is None,
+        keeps_summary=summary is None and (isinstance(change, Store) or change.summary is KEEP),
     )
     if not isinstance(change, Store) or change.key is not None:
         return checked

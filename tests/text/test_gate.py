@@ -197,3 +197,14 @@ def test_bad_json_is_one_sentence(text: str) -> None:
 def test_good_json_is_parsed() -> None:
     assert gate.parse_json('{"a":[1,2.5,"é",null]}') == {"a": [1, 2.5, "é", None]}
     assert gate.parse_json('{"a":1,"a":2}') == {"a": 2}
+
+
+def test_of_a_name_that_stands_twice_the_last_counts_or_it_is_refused() -> None:
+    assert gate.parse_json('{"a":1,"a":2}') == {"a": 2}
+    assert gate.parse_json('[{"a":1},{"a":2,"b":{"a":1}}]', unique_names=True) == [
+        {"a": 1},
+        {"a": 2, "b": {"a": 1}},
+    ]
+    for text in ('{"a":1,"a":1}', '[{"b":{"a":1,"\\u0061":2}}]'):
+        with pytest.raises(Refused, match="'a' twice"):
+            gate.parse_json(text, unique_names=True)
