@@ -9,8 +9,6 @@ from typing import Any
 
 import pytest
 
-from django_agent_memory.memory import Memory
-
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 BLOCK = re.compile(r"^```(python|pycon)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\(([^)#]+)")
@@ -20,8 +18,6 @@ EXECUTED = ["durable-runs.md", "prompts.md"]
 @pytest.mark.django_db
 @pytest.mark.parametrize("page", EXECUTED)
 def test_the_blocks_of_a_page_run_in_order(page: str) -> None:
-    if page == "prompts.md" and not hasattr(Memory, "find"):
-        pytest.skip("This memory cannot find.")
     names: dict[str, Any] = {}
     runner = doctest.DocTestRunner()
     for language, text in BLOCK.findall((DOCS / page).read_text(encoding="utf-8")):

@@ -16,62 +16,28 @@ from django_agent_memory.memory import Memory
 from django_agent_memory.results import Recalled
 
 KNOWLEDGE: list[dict[str, Any]] = [
-    {"key": "tone", "body": "Use <b>one</b> sentence & stop.", "slot": "system", "weight": 3.0},
-    {"key": "name", "body": "The user is Ali.", "slot": "system", "weight": 2.0},
-    {"key": "faint", "body": "It once rained.", "slot": "system", "weight": 0.1},
-    {"key": "auth", "body": "Sessions end after 10 minutes.", "slot": "hint", "context": "auth.py"},
-    {"key": "limits", "body": {"calls": 3}, "slot": "hint", "context": "limits.py"},
-    {"key": "tea", "body": "Green tea,\nnever coffee.", "slot": ""},
+    {"key": "tone", "content": "Use <b>one</b> sentence & stop.", "slot": "system", "weight": 3.0},
+    {"key": "name", "content": "The user is Ali.", "slot": "system", "weight": 2.0},
+    {"key": "faint", "content": "It once rained.", "slot": "system", "weight": 0.1},
+    {"key": "auth", "content": "Sessions end in 10 minutes.", "slot": "hint", "context": "auth.py"},
+    {"key": "limits", "content": {"calls": 3}, "slot": "hint", "context": "limits.py"},
+    {"key": "tea", "content": "Green tea,\nnever coffee.", "slot": ""},
 ]  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
 class Known:
-    """What `find` returns, as far as prompts read it."""
+    """What prompts read of a result."""
 
     key: str
     body: Any
-    slot: str = ""
-    context: str = ""
-    weight: float = 1.0
-    summary: str | None = None
-
-
-class FilteringMemory(Memory):
-    """A memory whose `find` knows filters, and of a query only words that stand in a body."""
-
-    def find(
-        self,
-        query: str = "",
-        *,
-        slot: str | None = None,
-        context: Any = None,
-        kind: str | None = None,
-        key_prefix: str | None = None,
-        min_weight: float | None = None,
-        limit: int = 10,
-    ) -> tuple[Known, ...]:
-        if not query and (slot, context, kind, key_prefix, min_weight) == (None,) * 5:
-            return ()
-        found = [
-            known
-            for known in (Known(**row) for row in KNOWLEDGE)
-            if slot in (None, known.slot)
-            and context in (None, known.context, [known.context])
-            and known.key.startswith(key_prefix or "")
-            and known.weight >= (min_weight or 0)
-            and (not query or set(query.lower().split()) & set(str(known.body).lower().split()))
-        ]
-        return tuple(found[:limit])
 
 
 @pytest.fixture
-def knowing(memory: Memory) -> Any:
-    """A memory that holds `KNOWLEDGE`; a stand-in while `Memory` cannot find."""
-    if not hasattr(Memory, "find"):
-        return FilteringMemory("core", actor="scribe")
+def knowing(memory: Memory) -> Memory:
+    """A memory that holds `KNOWLEDGE`."""
     for row in KNOWLEDGE:
-        memory.store(**{"content": row["body"], **{k: v for k, v in row.items() if k != "body"}})
+        memory.store(**row)
     return memory
 
 
@@ -112,13 +78,13 @@ def test_a_part_without_a_text_is_refused(part: Any) -> None:
 # compose
 
 
-def test_a_prompt_that_something_is_known_for(knowing: Any) -> None:
+def test_a_prompt_that_something_is_known_for(knowing: Memory) -> None:
     assert prompts.compose(knowing, "sessions minutes", slot="hint", context="auth.py") == (
-        "Known information from memory:\n- auth: Sessions end after 10 minutes.\n\nsessions minutes"
+        "Known information from memory:\n- auth: Sessions end in 10 minutes.\n\nsessions minutes"
     )
 
 
-def test_a_prompt_that_nothing_is_known_for(knowing: Any) -> None:
+def test_a_prompt_that_nothing_is_known_for(knowing: Memory) -> None:
     for prompt in ("", "xylophone", " xylo\nphone "):
         assert prompts.compose(knowing, prompt) == prompt
 
@@ -146,37 +112,37 @@ PARTS: list[Any] = [
 ]
 
 
-def test_a_declared_prompt(knowing: Any) -> None:
+def test_a_declared_prompt(knowing: Memory) -> None:
     prompt = prompts.declared(PARTS, default_slot="system")
     assert prompt.render(knowing, path="auth.py", question="Why?") == (
         "You help.\n"
         "Use <b>one</b> sentence & stop.\nThe user is Ali.\n"
-        "Sessions end after 10 minutes.\n"
+        "Sessions end in 10 minutes.\n"
         "Why?"
     )
     assert '{"calls":3}' in prompt.render(knowing, path=["limits.py"], question="")
 
 
 @pytest.mark.parametrize("none", [None, "", [], ()])
-def test_what_is_given_empty_finds_nothing(knowing: Any, none: Any) -> None:
+def test_what_is_given_empty_finds_nothing(knowing: Memory, none: Any) -> None:
     prompt = prompts.declared(PARTS, default_slot="system")
     assert prompt.render(knowing, path=none, question=none).endswith("Ali.\n\n")
     by_query = prompts.declared([{"slot": "hint", "query": {"given": "question"}}])
     assert by_query.render(knowing, question=none) == ""
 
 
-def test_what_is_not_given_is_refused(knowing: Any) -> None:
+def test_what_is_not_given_is_refused(knowing: Memory) -> None:
     with pytest.raises(Refused, match="needs 'path'"):
         prompts.declared(PARTS, default_slot="system").render(knowing, question="Why?")
 
 
-def test_the_filters_of_a_table(knowing: Any) -> None:
+def test_the_filters_of_a_table(knowing: Memory) -> None:
     def rendered(**table: Any) -> str:
         return prompts.declared([table]).render(knowing)
 
     assert rendered(slot="system", limit=1) == "Use <b>one</b> sentence & stop."
     assert rendered(key_prefix="na") == "The user is Ali."
-    assert rendered(query="sessions", slot="hint") == "Sessions end after 10 minutes."
+    assert rendered(query="sessions", slot="hint") == "Sessions end in 10 minutes."
     assert rendered(slot="missing") == ""
     assert rendered(slot="") == ""
 
@@ -209,7 +175,7 @@ def test_what_is_no_declaration_is_refused(parts: Any, slot: Any) -> None:
     assert 0 < len(str(caught.value)) <= 300
 
 
-def test_a_toml_file(knowing: Any, tmp_path: Path) -> None:
+def test_a_toml_file(knowing: Memory, tmp_path: Path) -> None:
     file = tmp_path / "turn.toml"
     file.write_text(
         'default_slot = "system"\n'
@@ -233,7 +199,7 @@ def test_a_file_that_declares_nothing_is_refused(tmp_path: Path, text: bytes) ->
         prompts.from_toml(tmp_path / "missing.toml")
 
 
-def test_prompts_of_the_settings(knowing: Any, settings: Any, tmp_path: Path) -> None:
+def test_prompts_of_the_settings(knowing: Memory, settings: Any, tmp_path: Path) -> None:
     (tmp_path / "file.toml").write_text('parts = ["from a file"]')
     settings.AGENT_MEMORY_PROMPTS = {
         "list": ["text ", {"slot": "hint", "context": "auth.py"}],
@@ -241,7 +207,7 @@ def test_prompts_of_the_settings(knowing: Any, settings: Any, tmp_path: Path) ->
         "file": str(tmp_path / "file.toml"),
         "path": tmp_path / "file.toml",
     }
-    assert prompts.prompt("list").render(knowing) == "text Sessions end after 10 minutes."
+    assert prompts.prompt("list").render(knowing) == "text Sessions end in 10 minutes."
     assert prompts.prompt("mapping").render(knowing).startswith("Use <b>")
     assert prompts.prompt("file") == prompts.prompt("path")
     assert prompts.prompt("file").render(knowing) == "from a file"
@@ -270,7 +236,7 @@ def shown(source: str, **variables: Any) -> str:
     return str(engines["django"].from_string(TAGS + source).render(variables))
 
 
-def test_the_tags_in_a_prompt(knowing: Any, templates: dict[str, str]) -> None:
+def test_the_tags_in_a_prompt(knowing: Memory, templates: dict[str, str]) -> None:
     knowing.remember("user/a<b", "Likes < & >", "x")
     templates["base.txt"] = TAGS + "{% block more %}{% endblock %}{% memory_index %}"
     templates["turn.txt"] = (
@@ -282,12 +248,12 @@ def test_the_tags_in_a_prompt(knowing: Any, templates: dict[str, str]) -> None:
     text = prompts.from_template("turn.txt", knowing, variables)
     assert text == (
         "Use <b>one</b> sentence & stop.\nThe user is Ali.\n"
-        "Sessions end after 10 minutes.\nsessions <minutes>\n"
+        "Sessions end in 10 minutes.\nsessions <minutes>\n"
         "[memory index]\n- user/a<b: Likes < & >"
     )
 
 
-def test_the_tags_in_a_page_are_escaped(knowing: Any) -> None:
+def test_the_tags_in_a_page_are_escaped(knowing: Memory) -> None:
     knowing.remember("k", "Likes < & >", "x")
     escaped = "Use &lt;b&gt;one&lt;/b&gt; sentence &amp; stop."
     for source in (
@@ -301,7 +267,7 @@ def test_the_tags_in_a_page_are_escaped(knowing: Any) -> None:
     assert shown("{% memory_index %}", memory=knowing).endswith("- k: Likes &lt; &amp; &gt;")
 
 
-def test_a_tag_asks_the_memory_it_is_given(knowing: Any) -> None:
+def test_a_tag_asks_the_memory_it_is_given(knowing: Memory) -> None:
     other = Memory("other")
     other.remember("k", "Of the other", "x")
     assert shown("{% memory_index %}", memory="other").endswith("- k: Of the other")
@@ -317,20 +283,20 @@ def test_a_template_without_a_memory_says_so(variables: dict[str, Any]) -> None:
             shown(source, **variables)
 
 
-def test_a_filter_that_is_no_filter_is_refused(knowing: Any) -> None:
+def test_a_filter_that_is_no_filter_is_refused(knowing: Memory) -> None:
     for source in ('{% memory_slot "system" slots="x" %}', '{% memory_find "q" query="x" %}'):
         with pytest.raises((Refused, TypeError)):
             shown(source, memory=knowing)
 
 
-def test_a_variable_that_is_not_there_finds_nothing(knowing: Any) -> None:
+def test_a_variable_that_is_not_there_finds_nothing(knowing: Memory) -> None:
     assert shown('{% memory_slot "hint" context=path %}', memory=knowing) == ""
     assert shown('{% memory_slot "hint" context=path %}', memory=knowing, path=None) == ""
     assert shown('{% memory_slot "hint" context="auth.py" %}', memory=knowing) != ""
     assert shown("{% memory_find question %}", memory=knowing) == ""
 
 
-def test_a_prompt_runs_no_context_processors(knowing: Any, templates: dict[str, str]) -> None:
+def test_a_prompt_runs_no_context_processors(knowing: Memory, templates: dict[str, str]) -> None:
     templates["t.txt"] = "{{ user }}{{ memory.path }}"
     assert prompts.from_template("t.txt", knowing) == "core"
     with pytest.raises(TemplateDoesNotExist):
@@ -338,7 +304,7 @@ def test_a_prompt_runs_no_context_processors(knowing: Any, templates: dict[str, 
 
 
 def test_a_template_of_another_engine_is_refused(
-    knowing: Any, settings: Any, tmp_path: Any
+    knowing: Memory, settings: Any, tmp_path: Any
 ) -> None:
     backend = "django.template.backends.dummy.TemplateStrings"
     settings.TEMPLATES = [{"BACKEND": backend, "DIRS": [tmp_path]}]
@@ -356,23 +322,23 @@ def shown_in_docs(language: str) -> str:
     return str(block)
 
 
-def test_the_file_of_the_page_is_its_declared_prompt(knowing: Any, tmp_path: Path) -> None:
+def test_the_file_of_the_page_is_its_declared_prompt(knowing: Memory, tmp_path: Path) -> None:
     file = tmp_path / "turn.toml"
     file.write_text(shown_in_docs("toml"), encoding="utf-8")
     text = prompts.from_toml(file).render(knowing, path="auth.py", question="Why?")
     assert text == (
-        "Use <b>one</b> sentence & stop.\nThe user is Ali.\nSessions end after 10 minutes.\nWhy?"
+        "Use <b>one</b> sentence & stop.\nThe user is Ali.\nSessions end in 10 minutes.\nWhy?"
     )
 
 
-def test_the_template_of_the_page(knowing: Any, templates: dict[str, str]) -> None:
+def test_the_template_of_the_page(knowing: Memory, templates: dict[str, str]) -> None:
     templates["turn.txt"] = shown_in_docs("django")
     knowing.remember("k", "A line", "x")
     variables = {"path": "auth.py", "question": "minutes."}
     assert prompts.from_template("turn.txt", knowing, variables) == (
         "You are a helper.\n"
         "Use <b>one</b> sentence & stop.\nThe user is Ali.\n"
-        "Sessions end after 10 minutes.\n"
-        "Sessions end after 10 minutes.\n"
+        "Sessions end in 10 minutes.\n"
+        "Sessions end in 10 minutes.\n"
         "[memory index]\n- k: A line\n"
     )

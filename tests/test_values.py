@@ -6,12 +6,14 @@ import asyncio
 import inspect
 import json
 from collections.abc import Callable, MutableMapping
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from asgiref.sync import sync_to_async
 from django.db import connection, connections
 from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 
 from django_agent_memory import Drop, Memory, Save
 from django_agent_memory.exceptions import Busy, Conflict, NotAllowed, Refused, TooLarge
@@ -306,6 +308,30 @@ def test_clear_forgets_all_and_leaves_workspace_and_history(memory: Memory) -> N
     assert below == {"a": 1}
     assert memory.values.clear() == 0
     assert memory.clear().workspace_revision == 6
+
+
+def test_what_expired_is_no_value(memory: Memory) -> None:
+    memory.remember("gone", None, 1, expires_at=timezone.now())
+    memory.remember("stays", None, 2, expires_at=timezone.now() + timedelta(days=1))
+    assert memory.values == {"stays": 2}
+    assert "gone" not in memory.values
+    assert len(memory.values) == 1
+    assert memory.values.setdefault("gone", 3) == 3
+    assert memory.values.clear() == 2
+    assert memory.values == {}
+
+
+def test_what_else_a_note_has_stays(memory: Memory) -> None:
+    memory.store("old", key="k", slot="s", weight=3.0, context=["a"])
+    memory.values["k"] = 1
+    recalled = memory.recall("k")
+    assert recalled is not None
+    assert (recalled.body, recalled.slot, recalled.weight, recalled.contexts) == (
+        1,
+        "s",
+        3.0,
+        ("a",),
+    )
 
 
 def test_a_clear_of_nothing_makes_no_workspace(memory: Memory) -> None:

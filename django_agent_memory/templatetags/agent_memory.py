@@ -22,7 +22,7 @@ register = template.Library()
 @register.simple_tag(takes_context=True)
 def memory_index(context: template.Context, /, memory: Memory | str | None = None) -> str:
     """`{% memory_index %}`: the index, as it goes into the model's context on every turn."""
-    return str(_memory(context, memory).index_note())
+    return _memory(context, memory).index_note()
 
 
 @register.simple_tag(takes_context=True)
@@ -45,7 +45,7 @@ def memory_find(
     return prompts.content(prompts.ask(_memory(context, memory), query, **filters))
 
 
-def _memory(context: template.Context, named: Memory | str | None) -> Any:
+def _memory(context: template.Context, named: Memory | str | None) -> Memory:
     """Return the memory that a tag is about; raises `Refused` where the template has none."""
     memory = named if named is not None else context.get("memory")
     if isinstance(memory, str) and memory:

@@ -23,8 +23,8 @@ def clear(
 ) -> list[Outcome]:
     """Forget every note there is once the lock is held; return an outcome each, in key order.
 
-    The workspace, its history and index entries that have no note stay. `then` and the errors are
-    those of `apply`.
+    The workspace, its history and index entries that have no note stay, and so do notes past their
+    expiry, which no read counts. `then` and the errors are those of `apply`.
     """
     gate.check_path(path)
     check_signature(actor, reason)
@@ -34,7 +34,7 @@ def clear(
         workspace = lock(path, using=alias, create=then is not None)
         if workspace is None:
             return []
-        notes = locked(Note.objects.using(alias).filter(workspace=workspace), alias)
+        notes = locked(Note.objects.using(alias).filter(workspace=workspace).live(), alias)
         forgets = [
             Checked(Revision.Operation.FORGET, key, None)
             for key in notes.order_by("key").values_list("key", flat=True)
