@@ -18,5 +18,7 @@ class AgentMemoryConfig(AppConfig):
     def ready(self) -> None:
         from . import checks  # noqa: F401  (importing registers them)
         from .search.upkeep import after_migrate
+        from .sources.starting import after_migrate as run_sources
 
         post_migrate.connect(after_migrate, sender=self)
+        post_migrate.connect(run_sources, sender=self)

@@ -19,7 +19,7 @@ _CHARACTERS = "characters"
 
 @register()
 def check_settings(app_configs: Sequence[AppConfig] | None = None, **_: Any) -> list[CheckMessage]:
-    """Report each `AGENT_MEMORY_*` value that cannot work (E001 to E009)."""
+    """Report each `AGENT_MEMORY_*` value that cannot work (E001 to E009, E015)."""
     found = [
         _whole_number("E001", "MAX_KEY_LENGTH", conf.max_key_length, 1, 512, _CHARACTERS),
         _whole_number("E002", "MAX_SUMMARY_LENGTH", conf.max_summary_length, 1, None, _CHARACTERS),
@@ -30,6 +30,7 @@ def check_settings(app_configs: Sequence[AppConfig] | None = None, **_: Any) -> 
         _whole_number("E007", "INDEX_CACHE_SECONDS", conf.index_cache_seconds, 1, None, "seconds"),
         _revision_retention(),
         _whole_number("E009", "RECORDED_CALL_DAYS", conf.recorded_call_days, 1, None, "days"),
+        _run_sources(),
     ]
     return [message for message in found if message is not None]
 
@@ -144,6 +145,13 @@ def _revision_retention() -> CheckMessage | None:
     if value is None or (pair and min(cast("tuple[int, int]", value)) >= 1):
         return None
     return _error("E008", "REVISION_RETENTION", "None or (days, keep), both at least 1", value)
+
+
+def _run_sources() -> CheckMessage | None:
+    value: object = conf.run_sources
+    if isinstance(value, tuple) and all(isinstance(name, str) and name for name in value):
+        return None
+    return _error("E015", "RUN_SOURCES", "a tuple of names of sources", value)
 
 
 def _error(number: str, name: str, wanted: str, value: object) -> CheckMessage:

@@ -76,6 +76,11 @@ class Settings:
         """Dotted path of the function that orders what `find` finds; see `relevance.rank`."""
         return self._read("RANKER", "django_agent_memory.relevance.rank")
 
+    @property
+    def run_sources(self) -> tuple[str, ...]:
+        """Names of the sources that are run after each `migrate`; see `sources.starting`."""
+        return self._read("RUN_SOURCES", cast("tuple[str, ...]", ()))
+
     @staticmethod
     def _read(name: str, default: _Value) -> _Value:
         return cast("_Value", getattr(settings, f"AGENT_MEMORY_{name}", default))

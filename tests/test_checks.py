@@ -27,6 +27,7 @@ SETTINGS = {
         [0, (1,), (0, 1), (1, 0), (1, "2"), [1, 2]],
     ),
     "RECORDED_CALL_DAYS": ("E009", [1, 365], [0, None, "7"]),
+    "RUN_SOURCES": ("E015", [(), ("docs", "git")], ["docs", ["docs"], (1,), ("",), None]),
 }
 
 
