@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 from os import PathLike
 from pathlib import Path
-from typing import Unpack
+from typing import NoReturn, Unpack
 
 from django_agent_memory.conf import conf
 from django_agent_memory.exceptions import Refused
@@ -45,7 +45,8 @@ def text_folder(
     key and the folder that lies in; its summary is its first heading, else its first line. Hidden
     files and folders are left out, links to folders are not followed. What is empty, over
     `max_bytes`, no UTF-8 text or a link that leads outside is skipped and reported. Raises
-    `Refused` where there is no such folder, and for more than `max_files` files.
+    `Refused` where there is no such folder, where one in it cannot be read, and for more than
+    `max_files` files.
     """
     root = Path(folder)
     if not root.is_dir():
@@ -88,11 +89,16 @@ class _UnfitError(Exception):
 
 
 def _files(root: Path, patterns: Sequence[str]) -> Iterator[Path]:
-    for folder, folders, names in os.walk(root):
+    for folder, folders, names in os.walk(root, onerror=_refuse):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in sorted(names):
             if not name.startswith(".") and any(fnmatchcase(name, p) for p in patterns):
                 yield Path(folder, name)
+
+
+def _refuse(error: OSError) -> NoReturn:
+    """Let no folder be passed over in silence: what is in it would be taken for removed."""
+    raise Refused(f"{error.filename} cannot be read: {error.strerror or error}.") from None
 
 
 def _text(path: Path, root: Path, max_bytes: int) -> str:

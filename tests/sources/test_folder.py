@@ -153,6 +153,21 @@ def test_no_such_folder(into: Into, folder: Path) -> None:
             text_folder(into(), path)
 
 
+def test_a_folder_that_cannot_be_read(
+    into: Into, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scan = os.scandir
+
+    def guarded(path: Any) -> Any:
+        if str(path).endswith("deep"):
+            raise PermissionError(13, "Permission denied", str(path))
+        return scan(path)
+
+    monkeypatch.setattr(os, "scandir", guarded)
+    with pytest.raises(Refused, match="deep cannot be read: Permission denied."):
+        text_folder(into(), folder)
+
+
 def test_the_number_of_files(into: Into, folder: Path) -> None:
     assert filled(into, folder, max_files=2).counts == {"created": 2}
     assert filled(into, folder, max_files=3).counts == {"unchanged": 2}

@@ -39,8 +39,9 @@ def stored() -> dict[str, tuple[str, ...]]:
     return {body.partition("\n")[0]: tuple(json.loads(c or "[]")) for body, c in rows}
 
 
-@pytest.mark.skipif(not (ROOT / ".git").exists(), reason="needs a clone")
 def test_this_projects_own_history(into: Into) -> None:
+    if not (ROOT / ".git").exists():
+        pytest.skip("needs a clone")
     first = filled(into, ROOT, only_fixes=False, merges=True, limit=60)
     assert 1 <= first.counts["created"] <= 60
     revisions = Revision.objects.count()
