@@ -93,14 +93,14 @@ class _Progress:
 
     def __call__(self, done: int) -> None:
         if sys.stderr.isatty():
-            self.command.stderr.write(f"\r{self.name}: {done}", ending="")
+            self.command.stderr.write(f"\r{self.name}: {done}", style_func=str, ending="")
             self.command.stderr.flush()
             self.shown = True
 
     def end(self) -> None:
         """Leave the line."""
         if self.shown:
-            self.command.stderr.write("")
+            self.command.stderr.write("", style_func=str)
 
 
 def _named(name: str | None, workspace: str | None) -> list[Source]:
