@@ -134,16 +134,22 @@ def check_forgettable(question: Question) -> None:
 
 
 def find(
-    path: str, *, query: str, filters: dict[str, Any], limit: int | None, using: str
+    path: str,
+    *,
+    query: str,
+    filters: dict[str, Any],
+    limit: int | None,
+    using: str,
+    session: str = "",
 ) -> tuple[Found, ...]:
     """Return what the question finds, best first, at most `limit`; nothing if it asks nothing."""
     question = Question(query, filters)
     if not question.asks:
         return ()
     if not query:
-        rows = _in_order(_fitting(path, question, using))[:limit]
+        rows = _in_order(_fitting(path, question, using, session))[:limit]
         return tuple(_found(row) for row in rows.values_list(*_TEXT, *_TIMES, *COLUMNS))
-    ranked = _ranked(path, question, limit, using)
+    ranked = _ranked(path, question, limit, using, session)
     rows_by_pk = _rows(path, [one.pk for one in ranked], using)
     return tuple(
         _found(rows_by_pk[one.pk], one.score, one.parts) for one in ranked if one.pk in rows_by_pk
@@ -151,7 +157,13 @@ def find(
 
 
 def finding(
-    path: str, *, query: str, filters: dict[str, Any], limit: int | None, using: str
+    path: str,
+    *,
+    query: str,
+    filters: dict[str, Any],
+    limit: int | None,
+    using: str,
+    session: str = "",
 ) -> Finding:
     """Return the same with the workspace's revision, which is read first.
 
@@ -159,18 +171,25 @@ def finding(
     the answer.
     """
     revision = Workspace.objects.using(using).last_revision(path)
-    found = find(path, query=query, filters=filters, limit=limit, using=using)
+    found = find(
+        path, query=query, filters=filters, limit=limit, using=using, session=session
+    )
     return Finding(found=found, workspace_revision=revision)
 
 
 def forget(
-    path: str, question: Question, apply: Callable[[list[Any]], list[Outcome]], *, using: str
+    path: str,
+    question: Question,
+    apply: Callable[[list[Any]], list[Outcome]],
+    *,
+    using: str,
+    session: str = "",
 ) -> list[Outcome]:
     """Forget, by `apply`, all that the question finds; what changes meanwhile is looked at anew."""
     for tries_left in reversed(range(_TRIES)):
         drops = [
             writing.Drop(key=key, expected_revision=revision)
-            for key, revision in _found_keys(path, question, using)
+            for key, revision in _found_keys(path, question, using, session)
         ]
         try:
             return apply(drops)
@@ -180,27 +199,33 @@ def forget(
     raise AssertionError("unreachable")
 
 
-def _found_keys(path: str, question: Question, using: str) -> list[tuple[str, int]]:
+def _found_keys(
+    path: str, question: Question, using: str, session: str
+) -> list[tuple[str, int]]:
     if not question.query:
-        notes = _fitting(path, question, using).order_by("key")
+        notes = _fitting(path, question, using, session).order_by("key")
         return list(notes.values_list("key", "revision"))
-    ranked = [one.pk for one in _ranked(path, question, None, using)]
+    ranked = [one.pk for one in _ranked(path, question, None, using, session)]
     return [(row[1], row[len(_TEXT)]) for row in _rows(path, ranked, using).values()]
 
 
-def _ranked(path: str, question: Question, limit: int | None, using: str) -> list[Any]:
+def _ranked(
+    path: str, question: Question, limit: int | None, using: str, session: str
+) -> list[Any]:
     workspaces = Workspace.objects.using(using).filter(path=path).values_list("pk", flat=True)
     workspace = workspaces.first()
     if workspace is None:
         return []
     rank = import_string(conf.ranker)
-    notes = _filtered(Note.objects.using(using).filter(workspace=workspace).live(), question)
+    notes = Note.objects.using(using).filter(workspace=workspace).live(session=session)
+    notes = _filtered(notes, question)
     ranked: list[Any] = rank(notes, question.query, workspace=workspace, limit=limit, using=using)
     return ranked
 
 
-def _fitting(path: str, question: Question, using: str) -> NoteQuerySet:
-    return _filtered(Note.objects.using(using).filter(workspace__path=path).live(), question)
+def _fitting(path: str, question: Question, using: str, session: str) -> NoteQuerySet:
+    notes = Note.objects.using(using).filter(workspace__path=path).live(session=session)
+    return _filtered(notes, question)
 
 
 def _filtered(notes: NoteQuerySet, question: Question) -> NoteQuerySet:

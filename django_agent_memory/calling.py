@@ -46,6 +46,7 @@ class Calling:
         actor: str = "",
         using: str | None = None,
         read_only: bool = False,
+        session: str | None = None,
         run: str | None = None,
         calls: journal.Calls | None = None,
     ) -> None:
@@ -54,6 +55,7 @@ class Calling:
         self.actor = gate.check_text(actor, name="actor", limit=writing.MAX_ACTOR_LENGTH)
         self.using = using
         self.read_only = read_only
+        self.session = "" if session is None else writing.check_session(session)
         self.replayed = False
         self._calls = journal.Calls(f"actor:{actor}", run=run) if run is not None else calls
 
@@ -62,11 +64,11 @@ class Calling:
 
     def _read(self, verb: str, read: Callable[..., Any], **arguments: Any) -> Any:
         def fresh() -> Any:
-            return read(self.path, using=self._reads_from(), **arguments)
+            return read(self.path, using=self._reads_from(), session=self.session, **arguments)
 
         if self._calls is None:
             return fresh()
-        call = self._calls.next(self.path, verb, arguments)
+        call = self._calls.next(self.path, verb, self._in_session(arguments))
         result, self.replayed = journal.answer_read(call, fresh, using=self._writes_to())
         return result
 
@@ -86,7 +88,7 @@ class Calling:
         """Call `write`, or answer as the recorded call of these arguments was answered."""
         if self._calls is None:
             return finish(write(None))
-        call = self._calls.next(self.path, verb, arguments)
+        call = self._calls.next(self.path, verb, self._in_session(arguments))
         result, self.replayed = journal.answer_write(call, write, finish, using=self._writes_to())
         return result
 
@@ -94,8 +96,18 @@ class Calling:
         self, changes: list[writing.Change], reason: str, then: writing.Then | None
     ) -> list[Outcome]:
         return writing.apply(
-            self.path, changes, actor=self.actor, reason=reason, using=self.using, then=then
+            self.path,
+            changes,
+            actor=self.actor,
+            reason=reason,
+            session=self.session,
+            using=self.using,
+            then=then,
         )
+
+    def _in_session(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        """Return the arguments that tell a call from others: what a session got is its alone."""
+        return {**arguments, "session": self.session} if self.session else arguments
 
     def _forget_index_text(self) -> None:
         alias = self._writes_to()

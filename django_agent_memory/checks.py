@@ -20,7 +20,7 @@ _CHARACTERS = "characters"
 
 @register()
 def check_settings(app_configs: Sequence[AppConfig] | None = None, **_: Any) -> list[CheckMessage]:
-    """Report each `AGENT_MEMORY_*` value that cannot work (E001 to E012)."""
+    """Report each `AGENT_MEMORY_*` value that cannot work (E001 to E013)."""
     found = [
         _whole_number("E001", "MAX_KEY_LENGTH", conf.max_key_length, 1, 512, _CHARACTERS),
         _whole_number("E002", "MAX_SUMMARY_LENGTH", conf.max_summary_length, 1, None, _CHARACTERS),
@@ -34,6 +34,7 @@ def check_settings(app_configs: Sequence[AppConfig] | None = None, **_: Any) -> 
         _function("E010", "ANALYSER", conf.analyser),
         _function("E011", "RANKER", conf.ranker),
         None if conf.embedder is None else _function("E012", "EMBEDDER", conf.embedder),
+        _whole_number("E013", "SESSION_HOURS", conf.session_hours, 1, 87_600, "hours"),
     ]
     return [message for message in found if message is not None]
 

@@ -64,6 +64,11 @@ class Settings:
         return self._read("RECORDED_CALL_DAYS", 7)
 
     @property
+    def session_hours(self) -> int:
+        """Hours after which a note that a session has to itself expires, if not before."""
+        return self._read("SESSION_HOURS", 24)
+
+    @property
     def analyser(self) -> str:
         """Dotted path of the function text → list of terms that `find` counts.
 

@@ -21,9 +21,9 @@ from .text import rendering
 Moment = int | datetime.datetime
 
 
-def history(path: str, key: str, *, using: str) -> tuple[Revised, ...]:
+def history(path: str, key: str, *, using: str, session: str = "") -> tuple[Revised, ...]:
     """Return every revision of `key`, oldest first."""
-    return tuple(map(revised, _of_key(path, key, using).order_by("number")))
+    return tuple(map(revised, _of_key(path, key, using, session).order_by("number")))
 
 
 def history_lines(revisions: Iterable[Revised]) -> tuple[str, ...]:
@@ -40,14 +40,16 @@ def history_lines(revisions: Iterable[Revised]) -> tuple[str, ...]:
     )
 
 
-def as_of(path: str, key: str, moment: Moment, *, using: str) -> Revised | None:
+def as_of(
+    path: str, key: str, moment: Moment, *, using: str, session: str = ""
+) -> Revised | None:
     """Return the state of `key` at `moment`, or None: never there, or forgotten by then.
 
     Below 1 is None, beyond the end is now. Raises `Pruned` where retention took the answer, and
     TypeError for anything but a moment (a bool is none).
     """
     check_moment(moment)
-    rows = _of_key(path, key, using)
+    rows = _of_key(path, key, using, session)
     row = _until(rows, moment).order_by("-number").first()
     if row is None and _is_pruned(path, moment, using):
         raise Pruned(f'What "{key}" said then is not known: older revisions were removed or lost.')
@@ -102,8 +104,9 @@ def revised(row: Revision) -> Revised:
     )
 
 
-def _of_key(path: str, key: str, using: str) -> RevisionQuerySet:
-    return Revision.objects.using(using).filter(workspace__path=path, key=key)
+def _of_key(path: str, key: str, using: str, session: str) -> RevisionQuerySet:
+    rows = Revision.objects.using(using).filter(workspace__path=path, key=key)
+    return rows.seen_in(session)
 
 
 def _until(rows: RevisionQuerySet, moment: Moment) -> RevisionQuerySet:

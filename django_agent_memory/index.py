@@ -7,6 +7,9 @@ A note that expires takes its line with it, and no write says so. So the version
 of the workspace, new with each write that may change the text, and the latest of the expiries that
 are past: of the same rows the same lines are left as long as no other expiry passes. The text is
 still a function of rows and version alone, and a version that was left never comes back.
+
+A session sees its own lines as well. How many notes it has and the last revision among them then
+belong to the version: with no later write those notes can only become fewer.
 """
 
 from __future__ import annotations
@@ -18,7 +21,7 @@ from typing import Any
 
 from django.core.cache import BaseCache, caches
 from django.db import connections
-from django.db.models import OuterRef, QuerySet, Subquery
+from django.db.models import Count, Max, OuterRef, QuerySet, Subquery
 from django.utils import timezone
 
 from django_agent_memory.conf import conf
@@ -28,42 +31,50 @@ from django_agent_memory.streaming import stream
 from django_agent_memory.text import rendering
 
 
-def read_index(path: str, *, using: str) -> Index:
-    """Return the workspace's index text with its version; one statement, two when it changed."""
+def read_index(path: str, *, using: str, session: str = "") -> Index:
+    """Return the index text, as the session sees it, with its version.
+
+    One statement, two when the text changed. Where the session has notes to itself, two: such a
+    text is its alone and not cached.
+    """
     now = timezone.now()
-    row = _workspace(path, using, now).values_list("index_budget", *_VERSION, "revision").first()
+    workspaces = _workspace(path, using, now, session)
+    row = workspaces.values_list("index_budget", *_version_of(session), "revision").first()
     if row is None:
         return Index(text="", version="", workspace_revision=0)
     budget, *parts, revision = row
     version = _version(*parts)
-    known = _known(path, version)
+    is_shared = not any(parts[len(_VERSION) :])
+    known = _known(path, version) if is_shared else None
     if known is None:
-        entries = _Entries(_entries(path, using, now), budget=budget, revision=revision)
-        known = _built(path, version, entries, using)
+        seen_in = "" if is_shared else session
+        entries = _Entries(_entries(path, using, now, seen_in), budget=budget, revision=revision)
+        known = _built(path, version, entries, using, keep=is_shared)
     return Index(text=known, version=version, workspace_revision=revision)
 
 
-def read_version(path: str, *, using: str) -> tuple[str, int]:
+def read_version(path: str, *, using: str, session: str = "") -> tuple[str, int]:
     """Return the version of the index text ("" for no workspace) and the workspace's revision."""
-    row = _workspace(path, using, timezone.now()).values_list(*_VERSION, "revision").first()
+    workspaces = _workspace(path, using, timezone.now(), session)
+    row = workspaces.values_list(*_version_of(session), "revision").first()
     if row is None:
         return "", 0
     *parts, revision = row
     return _version(*parts), revision
 
 
-def index_lines(path: str, *, using: str) -> tuple[IndexLine, ...]:
+def index_lines(path: str, *, using: str, session: str = "") -> tuple[IndexLine, ...]:
     """Return every entry of the workspace's index in key order, whatever its budget."""
     return tuple(
         IndexLine(key=key, summary=summary, line=rendering.index_line(key, summary))
-        for key, summary in _entries(path, using, timezone.now())
+        for key, summary in _entries(path, using, timezone.now(), session)
     )
 
 
-def listing(path: str, *, using: str) -> Listing:
+def listing(path: str, *, using: str, session: str = "") -> Listing:
     """Return every entry of the index with the workspace's revision."""
     return Listing(
-        lines=index_lines(path, using=using),
+        lines=index_lines(path, using=using, session=session),
         workspace_revision=Workspace.objects.using(using).last_revision(path),
     )
 
@@ -83,25 +94,49 @@ def _known(path: str, version: str) -> str | None:
     return str(text) if known == version else None
 
 
-def _workspace(path: str, using: str, now: datetime.datetime) -> QuerySet[Workspace, Any]:
-    """Return the workspace with `expired`: the latest expiry that is past, None for none."""
-    expired = Note.objects.filter(workspace=OuterRef("pk")).expired(now).order_by("-expires_at")
+def _workspace(
+    path: str, using: str, now: datetime.datetime, session: str
+) -> QuerySet[Workspace, Any]:
+    """Return the workspace with `expired`: the latest shared expiry that is past, None for none.
+
+    With a session, also with how many notes it has to itself, and the last revision among them.
+    """
+    notes = Note.objects.filter(workspace=OuterRef("pk"))
+    expired = notes.filter(session="").expired(now).order_by("-expires_at")
     latest = Subquery(expired.values("expires_at")[:1])
-    return Workspace.objects.using(using).filter(path=path).annotate(expired=latest)
+    workspaces = Workspace.objects.using(using).filter(path=path).annotate(expired=latest)
+    if not session:
+        return workspaces
+    # Grouped by what they have in common, to be one row; none where there are none.
+    own = notes.filter(session=session).live(now, session=session).order_by().values("session")
+    return workspaces.annotate(
+        own=Subquery(own.annotate(n=Count("pk")).values("n")),
+        own_last=Subquery(own.annotate(last=Max("revision")).values("last")),
+    )
 
 
 _VERSION = ("index_version", "expired")
 
 
-def _version(written: str, expired: datetime.datetime | None) -> str:
+def _version_of(session: str) -> tuple[str, ...]:
+    return (*_VERSION, "own", "own_last") if session else _VERSION
+
+
+def _version(
+    written: str,
+    expired: datetime.datetime | None,
+    own: int | None = None,
+    own_last: int | None = None,
+) -> str:
     """Return the version of the text: see the module."""
-    return written if expired is None else f"{written}.{expired:%Y%m%d%H%M%S%f}"
+    shared = written if expired is None else f"{written}.{expired:%Y%m%d%H%M%S%f}"
+    return f"{shared}.{own_last}-{own}" if own else shared
 
 
-def _built(path: str, version: str, entries: _Entries, using: str) -> str:
-    """Return the text made of the entries, which the cache keeps."""
+def _built(path: str, version: str, entries: _Entries, using: str, *, keep: bool) -> str:
+    """Return the text made of the entries, which the cache is to `keep`."""
     text = rendering.index_text(entries, budget=entries.budget, count=entries.count)
-    cache = _cache()
+    cache = _cache() if keep else None
     # Inside a transaction these may be rows that nobody else will ever see.
     if cache is not None and not connections[using].in_atomic_block:
         cache.set(_name(path), (version, text), conf.index_cache_seconds)
@@ -130,11 +165,16 @@ class _Entries:
         return self._all.count()
 
 
-def _entries(path: str, using: str, now: datetime.datetime) -> QuerySet[IndexEntry, Any]:
-    """Return the entries, but those of notes that have expired."""
-    expired = Note.objects.filter(workspace__path=path).expired(now).values("key")
+def _entries(
+    path: str, using: str, now: datetime.datetime, session: str
+) -> QuerySet[IndexEntry, Any]:
+    """Return the entries, but those of notes that have expired or are another session's."""
+    notes = Note.objects.filter(workspace__path=path)
+    expired = notes.filter(session__in={"", session}).expired(now)
+    foreign = notes.private().exclude(session=session)
     of_workspace = IndexEntry.objects.using(using).filter(workspace__path=path)
-    entries = of_workspace.exclude(key__in=expired)
+    entries = of_workspace.exclude(key__in=expired.values("key"))
+    entries = entries.exclude(key__in=foreign.values("key"))
     return entries.order_by("key").values_list("key", "summary")
 
 

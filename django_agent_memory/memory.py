@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any, Unpack, cast
+from typing import Any, TypeVar, Unpack, cast
 
 from django.db import transaction
 
@@ -40,6 +40,8 @@ from .text import gate
 
 _ROLLBACK_TRIES = 10
 
+_Owner = TypeVar("_Owner")
+
 
 class Memory(Calling):
     """The memory of one workspace.
@@ -48,6 +50,11 @@ class Memory(Calling):
     the revisions. `using` pins a database alias; without it Django's routers choose. With
     `read_only`, writes raise `NotAllowed`. Every verb has an async twin: `await
     memory.aremember(…)`.
+
+    With `session` (1 to 255 cp), notes written with `persist=False` are seen by memories of that
+    session only, and expire (setting AGENT_MEMORY_SESSION_HOURS) unless `end_session` comes first.
+    All else of the workspace is there as well. A key is that of one note: a private one is refused
+    with `Conflict` where a note is; one for all takes the key, and is as new as if it were free.
 
     With `run`, every call is recorded under `run/1`, `run/2`, …: a run that is started again gets
     the recorded results instead of doing anything twice, and goes on live where it had stopped.
@@ -68,6 +75,7 @@ class Memory(Calling):
         *,
         expected_revision: int | None = None,
         reason: str = "",
+        persist: bool = True,
         **known: Unpack[Known],
     ) -> Remembered:
         """Store `body` (text or any JSON value) under `key`, with its one-line `summary`.
@@ -76,9 +84,16 @@ class Memory(Calling):
         `expected_revision` is the note's own last revision, 0 for "must not exist"; where it does
         not hold, `Conflict` is raised. What else is `known`, such as `weight` and `context`, stays
         as the note has it unless it is given: see `writing.Save`.
+
+        With `persist=False` the note is private to the session. Saved again without, it is shared.
         """
         save = writing.Save(
-            key=key, summary=summary, body=body, expected_revision=expected_revision, **known
+            key=key,
+            summary=summary,
+            body=body,
+            expected_revision=expected_revision,
+            session=self._owner(persist=persist, otherwise=writing.KEEP),
+            **known,
         )
         return cast("Remembered", self._write("remember", [save], reason, _only))
 
@@ -89,15 +104,17 @@ class Memory(Calling):
         key: str | None = None,
         summary: str | None = None,
         reason: str = "",
+        persist: bool = True,
         **known: Unpack[Stored],
     ) -> Remembered:
         """Add knowledge: `content`, with its `context`, `weight`, `slot` and what else is known.
 
         Without a `key` one is made for it, unless the same content, contexts and slot were stored
         from the same source: then that note is updated. What is not given is set to its default,
-        but a summary that the note has stays: see `writing.Store`.
+        but a summary that the note has stays: see `writing.Store`. `persist` is as in `remember`.
         """
-        change = writing.Store(body=content, key=key, summary=summary, **known)
+        owner = self._owner(persist=persist, otherwise="")
+        change = writing.Store(body=content, key=key, summary=summary, session=owner, **known)
         return cast("Remembered", self._write("store", [change], reason, _only))
 
     def forget(
@@ -133,11 +150,33 @@ class Memory(Calling):
                 question,
                 lambda drops: self._apply(drops, reason, then),
                 using=self._writes_to(),
+                session=self.session,
             )
 
         arguments = {**question.as_arguments(), "reason": reason}
         done = self._recorded("forget_matching", arguments, write, self._forgotten)
         return cast("Forgotten", done)
+
+    def end_session(self, *, reason: str = "") -> int:
+        """Forget all that the session has to itself in this workspace; return how many notes.
+
+        Raises `Refused` where the memory has no session.
+        """
+        self._check_writable()
+        if not self.session:
+            raise Refused("This memory has no session to end.")
+
+        def write(then: writing.Then | None) -> list[Outcome]:
+            return writing.end_session(
+                self.path,
+                self.session,
+                actor=self.actor,
+                reason=reason,
+                using=self.using,
+                then=then,
+            )
+
+        return cast("int", self._recorded("end_session", {"reason": reason}, write, len))
 
     def restore(
         self,
@@ -169,7 +208,7 @@ class Memory(Calling):
         self._check_writable()
         for tries_left in reversed(range(_ROLLBACK_TRIES)):
             changes, left_alone = rollback.plan(
-                self.path, actor=actor, since=since, using=self._writes_to()
+                self.path, actor=actor, since=since, using=self._writes_to(), session=self.session
             )
             try:
                 outcomes = self.apply(changes, reason=reason)
@@ -265,7 +304,7 @@ class Memory(Calling):
 
     def index_version(self) -> tuple[str, int]:
         """Return the version of the index text and the workspace's revision, not the text."""
-        return index.read_version(self.path, using=self._reads_from())
+        return index.read_version(self.path, using=self._reads_from(), session=self.session)
 
     def stats(self) -> Stats:
         """Return what the index costs on every turn, and what it gains a day."""
@@ -279,7 +318,7 @@ class Memory(Calling):
     def near_keys(self, key: str) -> tuple[str, ...]:
         """Return up to 3 stored keys that may be meant by one that is not stored."""
         gate.check_key(key, limit=conf.max_key_length)
-        return search.near_keys(self.path, key, using=self._reads_from())
+        return search.near_keys(self.path, key, using=self._reads_from(), session=self.session)
 
     def revision(self) -> int:
         """Return the number of the workspace's last revision, 0 before the first write."""
@@ -290,7 +329,7 @@ class Memory(Calling):
     def history(self, key: str) -> tuple[Revised, ...]:
         """Return every revision of `key`, oldest first."""
         gate.check_key(key, limit=conf.max_key_length)
-        return history.history(self.path, key, using=self._reads_from())
+        return history.history(self.path, key, using=self._reads_from(), session=self.session)
 
     def history_lines(self, key: str) -> tuple[str, ...]:
         """Return every revision of `key` as one line, oldest first."""
@@ -304,7 +343,8 @@ class Memory(Calling):
     def as_of(self, key: str, moment: Moment) -> Revised | None:
         """Return what `key` said at a revision number or aware datetime; see `history.as_of`."""
         gate.check_key(key, limit=conf.max_key_length)
-        return history.as_of(self.path, key, moment, using=self._reads_from())
+        using = self._reads_from()
+        return history.as_of(self.path, key, moment, using=using, session=self.session)
 
     def at(self, moment: Moment) -> Memory:
         """Return a read-only memory of the whole workspace at that moment.
@@ -314,7 +354,18 @@ class Memory(Calling):
         from .snapshot import Snapshot
 
         workspace_pk, number = history.locate(self.path, moment, using=self._reads_from())
-        return Snapshot(self.path, workspace_pk, number, using=self.using)
+        session = self.session or None
+        return Snapshot(self.path, workspace_pk, number, using=self.using, session=session)
+
+    def _owner(self, *, persist: bool, otherwise: _Owner) -> str | _Owner:
+        """Return the session that a note is private to; "" or what is said `otherwise` for none."""
+        if type(persist) is not bool:
+            raise Refused("persist must be true or false.")
+        if persist:
+            return "" if self.session else otherwise
+        if not self.session:
+            raise Refused("Only a memory with a session can keep a note to itself.")
+        return self.session
 
     def _with_suggestions(self, outcomes: list[Outcome]) -> Outcome:
         (outcome,) = outcomes
@@ -331,6 +382,7 @@ class Memory(Calling):
 
     aremember = twin(remember)
     aforget = twin(forget)
+    aend_session = twin(end_session)
     astore = twin(store)
     aforget_matching = twin(forget_matching)
     aforgetting = twin(forgetting)

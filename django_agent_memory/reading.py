@@ -1,4 +1,7 @@
-"""Reading notes by key: one statement each, total whatever is stored; what expired is not there."""
+"""Reading notes by key: one statement each, total whatever is stored.
+
+What expired, and what another session has to itself, is not there.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +12,9 @@ from .results import Recalled, Unknown, fields_of
 from .search import near_keys
 
 
-def recall(path: str, key: str, *, using: str) -> Recalled | None:
+def recall(path: str, key: str, *, using: str, session: str = "") -> Recalled | None:
     """Return the note under exactly `key`, or None."""
-    row = _notes(path, using).filter(key=key)
+    row = _notes(path, using, session).filter(key=key)
     columns = row.values_list(
         "body",
         "body_is_json",
@@ -37,23 +40,23 @@ def recall(path: str, key: str, *, using: str) -> Recalled | None:
     return None
 
 
-def lookup(path: str, key: str, *, using: str) -> Recalled | Unknown:
+def lookup(path: str, key: str, *, using: str, session: str = "") -> Recalled | Unknown:
     """Return the note under exactly `key`, or what may have been meant by it."""
-    found = recall(path, key, using=using)
+    found = recall(path, key, using=using, session=session)
     if found is not None:
         return found
     return Unknown(
         key=key,
-        suggestions=near_keys(path, key, using=using),
+        suggestions=near_keys(path, key, using=using, session=session),
         workspace_revision=Workspace.objects.using(using).last_revision(path),
     )
 
 
-def keys(path: str, prefix: str, *, using: str) -> tuple[str, ...]:
+def keys(path: str, prefix: str, *, using: str, session: str = "") -> tuple[str, ...]:
     """Return the keys that start with exactly `prefix`, in key order."""
-    notes = _notes(path, using).with_prefix(prefix)
+    notes = _notes(path, using, session).with_prefix(prefix)
     return tuple(notes.order_by("key").values_list("key", flat=True))
 
 
-def _notes(path: str, using: str) -> NoteQuerySet:
-    return Note.objects.using(using).filter(workspace__path=path).live()
+def _notes(path: str, using: str, session: str) -> NoteQuerySet:
+    return Note.objects.using(using).filter(workspace__path=path).live(session=session)

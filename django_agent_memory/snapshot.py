@@ -39,9 +39,15 @@ class Snapshot(Memory):
     """
 
     def __init__(
-        self, path: str, workspace_pk: int | None, number: int, *, using: str | None = None
+        self,
+        path: str,
+        workspace_pk: int | None,
+        number: int,
+        *,
+        using: str | None = None,
+        session: str | None = None,
     ) -> None:
-        super().__init__(path, using=using, read_only=True)
+        super().__init__(path, using=using, read_only=True, session=session)
         self.workspace_pk = workspace_pk
         self.number = number
 
@@ -101,7 +107,9 @@ class Snapshot(Memory):
         if workspace is None:
             return stats.measure(index, notes=0, budget=None, days=0.0, gained=(0, 0))
         notes = self._notes().count()
-        return stats.stats_then(workspace, index, notes=notes, using=self._reads_from())
+        return stats.stats_then(
+            workspace, index, notes=notes, using=self._reads_from(), session=self.session
+        )
 
     def keys(self, prefix: str = "") -> tuple[str, ...]:
         """Return the keys of all notes of then that start with exactly `prefix`, in key order."""
@@ -173,7 +181,10 @@ class Snapshot(Memory):
         return first.first() or row.created_at
 
     def _log(self) -> RevisionQuerySet:
-        return Revision.objects.using(self._reads_from()).filter(workspace=self.workspace_pk)
+        # What a session has to itself is only ever saved where nothing shared is: what all others
+        # see of that key is nothing, and no older revision comes to the light.
+        log = Revision.objects.using(self._reads_from()).filter(workspace=self.workspace_pk)
+        return log.seen_in(self.session)
 
     def _notes(self) -> RevisionQuerySet:
         return self._live().filter(body__isnull=False)

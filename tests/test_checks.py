@@ -33,6 +33,7 @@ SETTINGS = {
         [None, "no.such", "re.compiled", len],
     ),
     "RANKER": ("E011", ["builtins.sorted"], [None, "", "no dots", "django.VERSION"]),
+    "SESSION_HOURS": ("E013", [1, 24, 87_600], [0, 87_601, None, "24", 1.5, True]),
     "EMBEDDER": ("E012", [None, "builtins.sorted"], [0, "no.such.module"]),
 }
 

@@ -42,6 +42,8 @@ class Access(Protocol):
     def memory(self, path: str | None, *, place: str = "", call_name: str | None = None) -> Memory:
         """Return the memory at `path`, or the credential's own; raises 404 for a foreign one.
 
+        It is in the session that the request names, which is the credential's alone.
+
         `place` is where a caller names the workspace. The calls of the memory are recorded under
         `call_name`, the caller's idempotency key, if there is one.
         """
@@ -70,6 +72,7 @@ class KeyAccess:
     """An agent key: its workspace and no other, its access, its tools."""
 
     key: AgentKey
+    session: str | None = None
 
     @property
     def workspace_revision(self) -> int | None:
@@ -81,7 +84,8 @@ class KeyAccess:
         if path is not None and path != self.key.workspace.path:
             raise no_such_workspace()
         calls = Calls(f"key:{self.key.pk}", name=call_name) if call_name is not None else None
-        return Memory(self.key.workspace, actor=self.key.name, calls=calls)
+        session = _scoped(f"key:{self.key.pk}", self.session)
+        return Memory(self.key.workspace, actor=self.key.name, session=session, calls=calls)
 
     def require_workspace(self, memory: Memory) -> None:
         """Do nothing: the key's workspace is there."""
@@ -127,6 +131,7 @@ class UserAccess:
     """A logged-in user: every workspace, as far as Django's model permissions go."""
 
     user: Any
+    session: str | None = None
 
     @property
     def workspace_revision(self) -> int | None:
@@ -139,7 +144,8 @@ class UserAccess:
             raise Refused(f"A user has to name the workspace: {place}.")
         calls = Calls(f"user:{self.user.pk}", name=call_name) if call_name is not None else None
         actor = str(self.user.get_username())[:MAX_ACTOR_LENGTH]
-        return Memory(path, actor=actor, calls=calls)
+        session = _scoped(f"user:{self.user.pk}", self.session)
+        return Memory(path, actor=actor, session=session, calls=calls)
 
     def require_workspace(self, memory: Memory) -> None:
         """Ask for add_workspace where the first write would make the workspace."""
@@ -171,6 +177,11 @@ class UserAccess:
 
     def _has(self, permission: str) -> bool:
         return bool(self.user.has_perm(_named(permission)))
+
+
+def _scoped(caller: str, session: str | None) -> str | None:
+    """Return a session's name as that of this credential: no other one reaches it by its name."""
+    return None if session is None else f"{caller}:{session}"
 
 
 def _permissions(spec: ToolSpec) -> tuple[str, ...]:

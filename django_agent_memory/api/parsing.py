@@ -25,6 +25,7 @@ _MOST_PARAMETERS = 100
 _LARGEST_NUMBER = 10**18 - 1
 _DRAINED_AT_A_TIME = 65_536
 _BROKEN_ESCAPE = re.compile("%(?![0-9A-Fa-f]{2})")
+_SESSION = re.compile(r"[\x21-\x7e]{1,200}")
 _IF_MATCH = re.compile(r'\s*"(\d{1,19})"\s*')
 
 
@@ -149,6 +150,20 @@ def call_name(request: HttpRequest) -> str | None:
     if len(name) >= 2 and name[0] == name[-1] == '"':
         name = name[1:-1]
     return name
+
+
+def session_name(request: HttpRequest) -> str | None:
+    """Return the `Memory-Session`, None without one; raises `Refused` for a malformed one."""
+    name = request.headers.get("Memory-Session")
+    if name is not None and not _SESSION.fullmatch(name):
+        raise Refused("Memory-Session must be 1 to 200 visible ASCII characters, no blanks.")
+    return name
+
+
+def refuse_session(request: HttpRequest) -> None:
+    """Raise `Refused` for a `Memory-Session` where it would be ignored, and trusted."""
+    if "Memory-Session" in request.headers:
+        raise Refused("Memory-Session is not for this address, which shows what all share.")
 
 
 def refuse_call_name(request: HttpRequest) -> None:

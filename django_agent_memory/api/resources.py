@@ -178,7 +178,7 @@ class NoteViewSet(Resource):
     _fields = ("summary", *KNOWN, "expected_revision", "reason")
 
     def rows(self) -> QuerySet[Note]:
-        """Return the notes, but expired ones, each with its summary and the size of its body."""
+        """Return the notes that all share, but expired ones, each with its summary and the size of its body."""
         notes = Note.objects.live().select_related("workspace").defer("haystack")
         return notes.with_size().annotate(summary=F("entry__summary"))
 
@@ -274,7 +274,7 @@ class NoteViewSet(Resource):
 
     def _taken(self, memory: Memory, key: str, conflict: Conflict) -> Conflict:
         """Return the conflict of one who did not know of the note, with its address if it stays."""
-        rows = Note.objects.filter(workspace__path=memory.path, key=key)
+        rows = Note.objects.live().filter(workspace__path=memory.path, key=key)
         pk = rows.values_list("pk", flat=True).first()
         if pk is None:
             return conflict
@@ -300,7 +300,7 @@ class IndexEntryViewSet(Resource):
     list_tool = whole_tool = "list_memories"
 
     def rows(self) -> QuerySet[IndexEntry]:
-        """Return the entries, but those of expired notes."""
+        """Return the entries, but those of expired notes and of private ones."""
         return IndexEntry.objects.live().select_related("workspace")
 
 
@@ -315,8 +315,8 @@ class RevisionViewSet(Resource):
     list_tool = whole_tool = "recall"
 
     def rows(self) -> QuerySet[Revision]:
-        """Return the revisions."""
-        return Revision.objects.select_related("workspace")
+        """Return the revisions, but private ones."""
+        return Revision.objects.seen_in("").select_related("workspace")
 
     def lines(self) -> QuerySet[Revision]:
         """Return the revisions without their bodies."""

@@ -24,10 +24,14 @@ class ToolView(Endpoint):
     Answers `{"text": what the model reads, …fields}`. A workspace path in front of the tool's name
     is optional for a key and needed by a user. Under an `Idempotency-Key` the same call is answered
     again, byte for byte, and not done again; `Idempotency-Replayed: true` says so.
+
+    With the header `Memory-Session`, what is saved with `"persist": false` is there for calls of
+    this credential under this session only.
     """
 
     http_method_names = ["get", "head", "post"]
     takes_call_names = True
+    takes_sessions = True
 
     def post(self, request: Request, tool: str, workspace: str | None = None) -> HttpResponse:
         """Call the tool with the JSON body."""
@@ -69,6 +73,7 @@ class ToolsView(Endpoint):
     """`GET tools/`: the tools this credential may use, with the JSON schema of their arguments."""
 
     http_method_names = ["get", "head"]
+    takes_sessions = True
 
     def get(self, request: Request) -> HttpResponse:
         """List them."""

@@ -33,9 +33,18 @@ class NoteQuerySet(models.QuerySet["Note"]):
         notes = self.filter(key__gte=prefix) if prefix else self
         return notes if end is None else notes.filter(key__lt=end)
 
-    def live(self, now: datetime.datetime | None = None) -> NoteQuerySet:
-        """Those that are not past their expiry: all that a read may show."""
-        return self.filter(Q(expires_at=None) | Q(expires_at__gt=now or timezone.now()))
+    def live(self, now: datetime.datetime | None = None, *, session: str = "") -> NoteQuerySet:
+        """All that a read may show: not past their expiry, and of no other session."""
+        unexpired = Q(expires_at=None) | Q(expires_at__gt=now or timezone.now())
+        return self.seen_in(session).filter(unexpired)
+
+    def seen_in(self, session: str) -> NoteQuerySet:
+        """Those that all share, and those that the session has to itself."""
+        return self.filter(seen_in(session))
+
+    def private(self) -> NoteQuerySet:
+        """Those that one session has to itself."""
+        return self.filter(session__gt="")
 
     def expired(self, now: datetime.datetime | None = None) -> NoteQuerySet:
         """Those that are past their expiry and wait for their tombstone."""
@@ -147,8 +156,10 @@ class Note(models.Model):
             # A workspace's notes in the order they lie on the disk: scanned twice as fast as in
             # that of their keys on SQLite, six times on MariaDB.
             models.Index(fields=("workspace",), name="agent_memory_note_scan"),
-            # What has expired is asked for on every turn.
-            models.Index(fields=("workspace", "expires_at"), name="agent_memory_note_expiry"),
+            # What has expired is asked for on every turn, and what a session has to itself.
+            models.Index(
+                fields=("workspace", "session", "expires_at"), name="agent_memory_note_session"
+            ),
             # So is what goes into a slot of the prompt.
             models.Index(fields=("workspace", "slot"), name="agent_memory_note_slot"),
             models.Index(fields=("workspace", "fingerprint"), name="agent_memory_note_same"),
@@ -209,9 +220,10 @@ class IndexEntryQuerySet(models.QuerySet["IndexEntry"]):
     """Sets of index entries, named by what is true of them."""
 
     def live(self, now: datetime.datetime | None = None) -> IndexEntryQuerySet:
-        """Those whose notes are not past their expiry."""
+        """Those whose notes all share, not past their expiry."""
         same = {"workspace": models.OuterRef("workspace"), "key": models.OuterRef("key")}
-        return self.filter(~models.Exists(Note.objects.filter(**same).expired(now)))
+        notes = Note.objects.filter(**same)
+        return self.filter(~models.Exists(notes.expired(now)), ~models.Exists(notes.private()))
 
 
 class IndexEntry(models.Model):
@@ -246,6 +258,16 @@ def body_value(body: str, *, is_json: bool) -> Any:
     Reads are total: what raw SQL put there is shown, not raised.
     """
     return parse_json(body) if is_json and is_sound_json(body) else body
+
+
+def seen_in(session: str) -> Q:
+    """Return the condition that a session ("" for none) may see a note, or a revision.
+
+    Not by equality: that would lead planners to the index of sessions, in which nearly all notes of
+    a workspace are one.
+    """
+    shared = ~Q(session__gt="")
+    return shared | Q(session=session) if session else shared
 
 
 def after_all_with(prefix: str) -> str | None:

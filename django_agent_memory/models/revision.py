@@ -9,7 +9,7 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from .fields import KeyField
-from .note import body_value
+from .note import body_value, seen_in
 from .workspace import Workspace
 
 
@@ -19,6 +19,10 @@ class RevisionQuerySet(models.QuerySet["Revision"]):
     def up_to(self, number: int) -> RevisionQuerySet:
         """Those with at most this number."""
         return self.filter(number__lte=number)
+
+    def seen_in(self, session: str) -> RevisionQuerySet:
+        """Those of what all share, and of what the session has to itself."""
+        return self.filter(seen_in(session))
 
     def current_at(self, number: int) -> RevisionQuerySet:
         """The last one of each key up to this number: the state of a whole workspace then."""
@@ -65,6 +69,9 @@ class Revision(models.Model):
         blank=True,
         default="",
         help_text=_("What else the note had, such as weight and contexts, as JSON."),
+    )
+    session = KeyField(
+        _("session"), max_length=255, blank=True, help_text=_("The only session that sees it.")
     )
     expires_at = models.DateTimeField(_("expires"), null=True, blank=True)
     actor = KeyField(_("actor"), max_length=255, blank=True)

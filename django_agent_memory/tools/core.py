@@ -135,6 +135,14 @@ _EXPECTED_REVISION = Parameter(
     for_models=False,
 )
 
+PERSIST = Parameter(
+    name="persist",
+    kind="boolean",
+    description="Whether others see it; if not, it is gone when the session ends.",
+    required=False,
+    for_models=False,
+)
+
 CORE: tuple[ToolSpec, ...] = (
     ToolSpec(
         name="remember",
@@ -164,6 +172,7 @@ CORE: tuple[ToolSpec, ...] = (
                 description="The whole memory: text, or any JSON value.",
             ),
             _EXPECTED_REVISION,
+            PERSIST,
             *(replace(parameter, for_models=False) for parameter in KNOWN),
         ),
         read_only=False,

@@ -9,7 +9,7 @@ from django_agent_memory.memory import Memory
 from django_agent_memory.results import Found, fields_of
 from django_agent_memory.text import rendering
 
-from .core import KNOWN, remembered
+from .core import KNOWN, PERSIST, remembered
 from .spec import Answer, Parameter, ToolSpec
 
 MOST_FOUND = 100
@@ -89,6 +89,7 @@ KNOWLEDGE: tuple[ToolSpec, ...] = (
         parameters=(
             Parameter(name="content", kind="any", description="The knowledge: text or JSON."),
             *KNOWN,
+            PERSIST,
             _filter("key", "string", "A path-like name for it; one is made without it."),
             _filter("summary", "string", "One line for the index; without it, it is not there."),
         ),

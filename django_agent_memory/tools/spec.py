@@ -126,6 +126,7 @@ _KINDS: dict[str, tuple[type, ...] | None] = {
     "string": (str,),
     "strings": (str, list),
     "moment": (str,),
+    "boolean": (bool,),
     "integer": (int,),
     "number": (int, float),
     "any": None,
@@ -134,6 +135,7 @@ _ARTICLES = {
     "string": "a string",
     "strings": "a string or a list of strings",
     "moment": "a date such as 2026-11-30, or a time with its offset such as 2026-11-30T08:15:00Z",
+    "boolean": "true or false",
     "integer": "a whole number",
     "number": "a number",
 }
@@ -141,6 +143,7 @@ _TYPES: dict[str, dict[str, Any]] = {
     "string": {"type": "string"},
     "strings": {"type": "array", "items": {"type": "string"}},
     "moment": {"type": "string"},
+    "boolean": {"type": "boolean"},
     "integer": {"type": "integer"},
     "number": {"type": "number"},
     "any": {},

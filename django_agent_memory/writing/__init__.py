@@ -9,6 +9,7 @@ from .channel import MAX_ACTOR_LENGTH, Then, apply
 from .details import KEEP, Contexts, Keep
 from .expiry import forget_expired
 from .integrity import find_defects, repair
+from .sessions import check_session, end_session
 from .removal import erase, prune_revisions, redact
 from .workspaces import WorkspaceValues, configure
 
@@ -26,7 +27,9 @@ __all__ = [
     "WorkspaceValues",
     "apply",
     "check",
+    "check_session",
     "configure",
+    "end_session",
     "erase",
     "find_defects",
     "forget_expired",

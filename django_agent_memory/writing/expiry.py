@@ -52,7 +52,7 @@ def _batch(expired: NoteQuerySet, last: str) -> list[tuple[str, int]]:
 def _forget(path: str, drops: list[Drop], actor: str, reason: str, alias: str) -> int:
     """Forget them together; one by one, if somebody came in between."""
     try:
-        outcomes = apply(path, drops, actor=actor, reason=reason, using=alias)
+        outcomes = apply(path, drops, actor=actor, reason=reason, session=None, using=alias)
     except Conflict:
         if len(drops) == 1:
             return 0

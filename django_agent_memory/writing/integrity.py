@@ -223,7 +223,7 @@ def _repair_keys(path: str, keys: list[str], actor: str, reason: str, alias: str
         defective = sorted({defect.key for defect in found})
         changes = [change for key in defective for change in rows[key].mended(key)]
         # Whatever SQL did to the entries, the text in the cache does not show it.
-        transcript = Transcript(workspace, alias, actor, reason, index_changed=True)
+        transcript = Transcript(workspace, alias, actor, reason, index_changed=True, session=None)
         transcript.write(changes)
         return found
 

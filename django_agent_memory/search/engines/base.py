@@ -19,12 +19,17 @@ NOTE_TABLE = Note._meta.db_table
 ENTRY_TABLE = IndexEntry._meta.db_table
 WORKSPACE_TABLE = Workspace._meta.db_table
 
-_EXPIRED = 'x."workspace_id" = %s AND x."expires_at" <= %s'
+_NOTES = f'SELECT 1 FROM "{NOTE_TABLE}" x WHERE x."workspace_id" = w."id"'
 
-HAS_EXPIRED = (
-    f"""EXISTS (SELECT 1 FROM "{NOTE_TABLE}" x WHERE {_EXPIRED.replace("%s", 'w."id"', 1)})"""
+HAS_HIDDEN = (
+    f"""(EXISTS ({_NOTES} AND x."session" = '' AND x."expires_at" <= %s)"""
+    f""" OR EXISTS ({_NOTES} AND x."session" > ''))"""
 )
-"""Whether the workspace `w` has notes that have expired at a time."""
+"""Whether the workspace `w` has notes that have expired at a time, or are private."""
+
+_IDS = f'SELECT x."id" FROM "{NOTE_TABLE}" x WHERE x."workspace_id" = %s'
+_EXPIRED = f"""{_IDS} AND x."session" IN ('', %s) AND x."expires_at" <= %s"""
+_FOREIGN = f"""{_IDS} AND x."session" > '' AND x."session" <> %s"""
 
 Progress = Callable[[int, int], None]
 """Is told how much of how much is done."""
@@ -59,12 +64,13 @@ class Rows(NamedTuple):
 class Survey(NamedTuple):
     """What is known of a workspace before it is searched.
 
-    `has_expired` is whether it has notes that no read shows any more.
+    `has_hidden` is whether it has notes that not every read shows; `session` is who searches.
     """
 
     pk: int
     revision: int
-    has_expired: bool = False
+    has_hidden: bool = False
+    session: str = ""
 
 
 class Comparison(Func):
@@ -99,8 +105,11 @@ class Engine:
 
     # Searching
 
-    def first_matches(self, path: str, folded: str | None) -> tuple[int, list[Shown], int]:
-        """Return how many notes contain `folded`, the first 8, and the workspace's revision.
+    def first_matches(
+        self, path: str, folded: str | None, session: str = ""
+    ) -> tuple[int, list[Shown], int]:
+        """Return how many notes that `session` sees contain `folded`, the first 8, and the
+        workspace's revision.
 
         None is in no note, "" in every one. The revision is read first: whoever writes on the
         strength of it meets a conflict rather than overwriting what was not in the answer.
@@ -108,7 +117,7 @@ class Engine:
         survey = self._survey(path)
         if survey is None or folded is None:
             return 0, [], 0 if survey is None else survey.revision
-        total, shown = self._first_of(survey, folded)
+        total, shown = self._first_of(survey._replace(session=session), folded)
         return total, shown, survey.revision
 
     def matching(self, notes: NoteQuerySet, folded: str) -> NoteQuerySet:
@@ -142,7 +151,7 @@ class Engine:
 
     def _survey(self, path: str) -> Survey | None:
         row = self._row(
-            f'SELECT w."id", w."revision", {HAS_EXPIRED} FROM "{WORKSPACE_TABLE}" w'
+            f'SELECT w."id", w."revision", {HAS_HIDDEN} FROM "{WORKSPACE_TABLE}" w'
             ' WHERE w."path" = %s',
             self._now(),
             path,
@@ -162,15 +171,19 @@ class Engine:
         )
 
     def _live(self, rows: Rows, survey: Any) -> Rows:
-        """Return the query without the notes that have expired; unchanged where none have.
+        """Return the query without what has expired or is another session's, if there is any.
 
-        By their ids, which every table that is searched has; expiries are in an index.
+        By their ids, which every table that is searched has; an index leads to these notes.
         """
-        if not survey.has_expired:
+        if not survey.has_hidden:
             return rows
-        expired = f'SELECT x."id" FROM "{NOTE_TABLE}" x WHERE {_EXPIRED}'
         return Rows(
-            f'{rows.sql} AND "id" NOT IN ({expired})', (*rows.params, survey.pk, self._now())
+            f'{rows.sql} AND "id" NOT IN ({_EXPIRED}) AND "id" NOT IN ({_FOREIGN})',
+            (
+                *rows.params,
+                *(survey.pk, survey.session, self._now()),
+                *(survey.pk, survey.session),
+            ),
         )
 
     def _now(self) -> Any:

@@ -18,7 +18,7 @@ from django.db import connections, transaction
 from django_agent_memory.models.note import NoteQuerySet
 
 from .base import (
-    HAS_EXPIRED,
+    HAS_HIDDEN,
     WORKSPACE_TABLE,
     Comparison,
     Engine,
@@ -66,9 +66,10 @@ class _Survey(NamedTuple):
 
     pk: int
     revision: int
-    has_expired: bool
+    has_hidden: bool
     notes: float | None
     is_ascii_only: bool
+    session: str = ""
 
 
 class PostgreSQLEngine(Engine):
@@ -97,7 +98,7 @@ class PostgreSQLEngine(Engine):
 
     def _survey(self, path: str) -> Any:
         row = self._row(
-            f'SELECT w."id", w."revision", {HAS_EXPIRED}, ('
+            f'SELECT w."id", w."revision", {HAS_HIDDEN}, ('
             " SELECT c.reltuples FROM pg_class x JOIN pg_index i ON i.indexrelid = x.oid"
             " JOIN pg_class c ON c.oid = i.indrelid"
             " WHERE x.oid = to_regclass(%s) AND i.indisvalid AND c.reltuples > 0),"
