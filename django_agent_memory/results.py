@@ -272,7 +272,8 @@ class Defect:
 
     Kinds: note_missing, entry_without_note, note_without_history, note_differs, entry_missing,
     entry_differs, haystack_stale, contexts_stale, broken_json, revision_differs,
-    revision_counter_behind, history_start_ahead, and revisions_missing, of which there are `count`.
+    revision_counter_behind, history_start_ahead; and revisions_missing and contexts_without_note,
+    of which there are `count`.
     """
 
     kind: str

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from .channel import Transcript
     from .state import State
 
-_TallyName = tuple[str, str]
+TallyName = tuple[str, str]
 _ROWS_A_STATEMENT = 5_000
 
 
@@ -119,8 +119,8 @@ class _Changes:
     """What a batch adds to each tally."""
 
     def __init__(self) -> None:
-        self._documents: Counter[_TallyName] = Counter()
-        self._length: Counter[_TallyName] = Counter()
+        self._documents: Counter[TallyName] = Counter()
+        self._length: Counter[TallyName] = Counter()
 
     def add(self, place: _Place, sign: int) -> None:
         """Count one note (`sign` 1), or count it no longer (-1)."""
@@ -160,8 +160,8 @@ class _Changes:
 
 
 def _read_tallies(
-    transcript: Transcript, names: Iterable[_TallyName]
-) -> dict[_TallyName, tuple[int, int]]:
+    transcript: Transcript, names: Iterable[TallyName]
+) -> dict[TallyName, tuple[int, int]]:
     wanted = {
         "workspace": transcript.workspace,
         "kind__in": sorted({kind for kind, _ in names}),
@@ -174,7 +174,7 @@ def _read_tallies(
     }
 
 
-def _write_tallies(transcript: Transcript, tallies: dict[_TallyName, tuple[int, int]]) -> None:
+def _write_tallies(transcript: Transcript, tallies: dict[TallyName, tuple[int, int]]) -> None:
     named = (Tally.Kind.CONTEXT, Tally.Kind.SUBJECT)
     empty = [name for name, (documents, _) in tallies.items() if name[0] in named and not documents]
     rows = [
