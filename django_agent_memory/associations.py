@@ -171,9 +171,7 @@ def finding(
     the answer.
     """
     revision = Workspace.objects.using(using).last_revision(path)
-    found = find(
-        path, query=query, filters=filters, limit=limit, using=using, session=session
-    )
+    found = find(path, query=query, filters=filters, limit=limit, using=using, session=session)
     return Finding(found=found, workspace_revision=revision)
 
 
@@ -199,9 +197,7 @@ def forget(
     raise AssertionError("unreachable")
 
 
-def _found_keys(
-    path: str, question: Question, using: str, session: str
-) -> list[tuple[str, int]]:
+def _found_keys(path: str, question: Question, using: str, session: str) -> list[tuple[str, int]]:
     if not question.query:
         notes = _fitting(path, question, using, session).order_by("key")
         return list(notes.values_list("key", "revision"))

@@ -40,9 +40,7 @@ def history_lines(revisions: Iterable[Revised]) -> tuple[str, ...]:
     )
 
 
-def as_of(
-    path: str, key: str, moment: Moment, *, using: str, session: str = ""
-) -> Revised | None:
+def as_of(path: str, key: str, moment: Moment, *, using: str, session: str = "") -> Revised | None:
     """Return the state of `key` at `moment`, or None: never there, or forgotten by then.
 
     Below 1 is None, beyond the end is now. Raises `Pruned` where retention took the answer, and

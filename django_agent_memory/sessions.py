@@ -49,7 +49,9 @@ def end_session_of(request: Any) -> int:
     private = Note.objects.filter(workspace=OuterRef("pk"), session=name)
     workspaces = Workspace.objects.using(router.db_for_write(Note)).filter(Exists(private))
     paths = list(workspaces.order_by("path").values_list("path", flat=True))
-    return sum(Memory(path, session=name).end_session(reason="The session ended.") for path in paths)
+    return sum(
+        Memory(path, session=name).end_session(reason="The session ended.") for path in paths
+    )
 
 
 def after_logout(*, request: Any = None, **_: Any) -> None:

@@ -75,7 +75,9 @@ def _without_budget(gone: list[Chosen], entries: int) -> int:
 
 
 def _with_budget(lines: dict[int, list[Chosen]], budgeted: list[int]) -> dict[int, int]:
-    entries = IndexEntry.objects.live().filter(workspace__in=budgeted).order_by("workspace_id", "key")
+    entries = (
+        IndexEntry.objects.live().filter(workspace__in=budgeted).order_by("workspace_id", "key")
+    )
     rows = entries.values_list("workspace_id", "key", "summary")
     saved = {}
     for pk, group in groupby(rows, key=lambda row: row[0]):

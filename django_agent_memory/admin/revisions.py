@@ -166,7 +166,12 @@ class RevisionAdmin(MemoryAdmin):
         """Return the ways to the timeline, to the note if there is one, and to restoring this."""
         site, past = self.admin_site.name, (obj.workspace.path, obj.key)
         tools = [(_("History of this key"), links.to_past(site, "timeline", *past))]
-        note = Note.objects.seen_in("").filter(workspace=obj.workspace, key=obj.key).only("revision").first()
+        note = (
+            Note.objects.seen_in("")
+            .filter(workspace=obj.workspace, key=obj.key)
+            .only("revision")
+            .first()
+        )
         if note is not None and request.user.has_perm("agent_memory.view_note"):
             tools.append((_("The note"), links.to_page(site, "note", "change", note.pk)))
         is_now = obj.body is None if note is None else obj.number == note.revision

@@ -263,7 +263,9 @@ class Transcript:
 
     def _seen_revisions(self) -> models.QuerySet[Revision]:
         rows: Any = self.rows(Revision).filter(workspace=self.workspace)
-        seen: models.QuerySet[Revision] = rows if self.session is None else rows.seen_in(self.session)
+        seen: models.QuerySet[Revision] = (
+            rows if self.session is None else rows.seen_in(self.session)
+        )
         return seen
 
     def _store_notes(self, after: dict[str, State], before: dict[str, State]) -> dict[str, int]:

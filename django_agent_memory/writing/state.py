@@ -157,8 +157,7 @@ class State(NamedTuple):
             )
         if not self.details.session:
             raise Conflict(
-                f'A note for all is saved under "{change.key}"; '
-                "give the private note another key.",
+                f'A note for all is saved under "{change.key}"; give the private note another key.',
                 current_revision=self.revision,
             )
 
