@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import datetime
 from collections.abc import Callable
 from typing import Any
 
 import pytest
+from asgiref.sync import async_to_sync
 from django.core.cache import cache
 from django.core.management import call_command
 from django.db import connection
@@ -111,6 +111,21 @@ def test_lines_are_in_key_order_within_the_budget(own: Memory) -> None:
         "[memory index]\n- private/plan: Only mine\n- shared/fact: All know it\n- zz: Last"
     )
     assert outside().index_note() == "[memory index]\n- shared/fact: All know it"
+
+
+def test_a_private_note_finds_no_note_beside_it_for_others(memory: Memory) -> None:
+    own = Memory("core", session="s1")
+    for number in range(3):
+        memory.remember(f"plans/{number}", None, "common words", subject="Ada")
+        terms: dict[str, Any] = {"persist": False, "subject": "Zoe"}
+        own.remember(f"plans/private{number}", None, "secret zebra", **terms)
+    assert len(own.find("zebra")) == 3
+    assert len(own.find("zebra", context="plans")) == 3
+    for stranger in (other(), outside()):
+        for query in ("zebra", "secret", "What about Zoe?", "private0"):
+            assert stranger.find(query) == ()
+    own.end_session()
+    assert list(find_defects("core")) == []
 
 
 # The index text and its version
@@ -346,8 +361,9 @@ def test_redact_and_erase_reach_private_text(own: Memory) -> None:
 
 
 def test_memory_check_leaves_private_notes_private(own: Memory) -> None:
+    own.remember("private/more", None, "x", persist=False, subject="Ada", context=["a", "b"])
     assert list(find_defects("core")) == []
-    Note.objects.filter(session="s1").update(body="changed by SQL")
+    Note.objects.filter(key="private/plan").update(body="changed by SQL")
     assert repair("core")
     assert list(find_defects("core")) == []
     assert own.recall("private/plan").body == "changed by SQL"  # type: ignore[union-attr]
@@ -448,8 +464,7 @@ def test_a_run_in_a_session_answers_no_other(memory: Memory) -> None:
     assert RecordedCall.objects.count() == 3
 
 
-@pytest.mark.django_db(transaction=True)
-def test_async_twins() -> None:
+def test_async_twins(db: None) -> None:
     async def turn() -> tuple[Any, ...]:
         own = Memory("core", session="s1")
         await own.aremember("k", "Mine", "x", persist=False)
@@ -457,4 +472,4 @@ def test_async_twins() -> None:
         seen = await own.akeys("k"), await outside().akeys()
         return *seen, await own.aend_session(), await own.akeys()
 
-    assert asyncio.run(turn()) == (("k",), (), 2, ())
+    assert async_to_sync(turn)() == (("k",), (), 2, ())

@@ -22,7 +22,7 @@ class IndexView(Endpoint):
     The strong `ETag` is the version of the index; under `If-None-Match` an unchanged one is 304,
     answered from one row, without making the text. `Workspace-Revision` carries the revision.
 
-    With the header `Memory-Session`, the lines that this session has to itself are among the others.
+    With the header `Memory-Session`, the session's private lines are among the others.
 
     Every key may ask, whatever its tools are: the index is for the program that calls the model,
     not for the model.

@@ -178,7 +178,7 @@ class NoteViewSet(Resource):
     _fields = ("summary", *KNOWN, "expected_revision", "reason")
 
     def rows(self) -> QuerySet[Note]:
-        """Return the notes that all share, but expired ones, each with its summary and the size of its body."""
+        """Return the shared notes, but expired ones, each with its summary and its body's size."""
         notes = Note.objects.live().select_related("workspace").defer("haystack")
         return notes.with_size().annotate(summary=F("entry__summary"))
 

@@ -9,8 +9,8 @@ from .channel import MAX_ACTOR_LENGTH, Then, apply
 from .details import KEEP, Contexts, Keep
 from .expiry import forget_expired
 from .integrity import find_defects, repair
-from .sessions import check_session, end_session
 from .removal import erase, prune_revisions, redact
+from .sessions import check_session, end_session
 from .workspaces import WorkspaceValues, configure
 
 __all__ = [

@@ -6,6 +6,7 @@ that a changed analyser leaves nothing behind.
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
@@ -76,7 +77,17 @@ def document(key: str, state: State) -> Document:
     )
     contexts = effective_contexts(key, details.contexts)
     subject = details.subject[:MOST_SUBJECT_CHARACTERS]
+    if details.session:
+        # What a note says raises those next to it and about the same: to others it is next to none.
+        contexts = tuple(sorted(_private(context, details.session) for context in contexts))
+        subject = ""
     return Document(state.position, contexts, subject, found)
+
+
+def _private(context: str, session: str) -> str:
+    """Return a name that no other context has, given or private, and that tells nothing."""
+    digest = hashlib.blake2b(f"{session}\0{context}".encode(), digest_size=16)
+    return f"\x01{digest.hexdigest()}"
 
 
 def store_postings(

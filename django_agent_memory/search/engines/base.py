@@ -108,11 +108,11 @@ class Engine:
     def first_matches(
         self, path: str, folded: str | None, session: str = ""
     ) -> tuple[int, list[Shown], int]:
-        """Return how many notes that `session` sees contain `folded`, the first 8, and the
-        workspace's revision.
+        """Return how many notes contain `folded`, the first 8, and the workspace's revision.
 
-        None is in no note, "" in every one. The revision is read first: whoever writes on the
-        strength of it meets a conflict rather than overwriting what was not in the answer.
+        Notes are those that `session` sees. None is in no note, "" in every one. The revision is
+        read first: whoever writes on the strength of it meets a conflict rather than overwriting
+        what was not in the answer.
         """
         survey = self._survey(path)
         if survey is None or folded is None:
