@@ -12,6 +12,7 @@ from django_agent_memory import writing
 from django_agent_memory.models import Note as NoteRow
 from django_agent_memory.models import Workspace as WorkspaceRow
 from django_agent_memory.relevance import PARTS, Ranked, formula, rank
+from django_agent_memory.relevance.tables import Tables
 
 from .evaluate import overall, together
 from .reference import Ranker
@@ -19,13 +20,13 @@ from .testset import Note, Workspace, workspaces
 
 FLOORS = (75.0, 81.0, 90.5)
 
-PARTS_THAT_MATTER = (
-    (("LENGTH",), 2, 7.0),
-    (("SUBJECT",), 2, 2.0),
-    (("BEFORE", "AFTER"), 2, 0.5),
-    (("CONTEXT",), 0, 0.5),
+PARTS_THAT_MATTER: tuple[tuple[Any, str, Any, int, float], ...] = (
+    (formula, "LENGTH", 0.0, 2, 7.0),
+    (formula, "SUBJECT", 0.0, 2, 2.0),
+    (formula, "CONTEXT", 0.0, 0, 0.5),
+    (Tables, "neighbours", lambda *_: (), 2, 0.5),
 )
-"""Constants of the formula, the cut at which they show most, and what is lost there at least."""
+"""What is switched off, the cut at which that shows most, and what is lost there at least."""
 
 pytestmark = pytest.mark.django_db
 
@@ -69,11 +70,10 @@ def test_what_is_stored_and_found_recalls_enough_and_each_part_its_share(monkeyp
 
     whole = recalled()
     assert all(figure >= floor for figure, floor in zip(whole, FLOORS, strict=True)), whole
-    for names, cut, share in PARTS_THAT_MATTER:
+    for holder, name, nothing, cut, share in PARTS_THAT_MATTER:
         with monkeypatch.context() as without:
-            for name in names:
-                without.setattr(formula, name, 0.0)
-            assert whole[cut] - recalled()[cut] >= share, names
+            without.setattr(holder, name, nothing)
+            assert whole[cut] - recalled()[cut] >= share, name
 
 
 def assert_agrees(workspace: Workspace) -> None:

@@ -265,3 +265,49 @@ def test_scores_grow_worse_down_the_list() -> None:
     scores = [one.score for one in rank("tea milk", limit=25).values()]
     assert len(scores) == 25
     assert all(a >= b for a, b in pairwise(scores))
+
+
+def hues(texts: list[str]) -> list[list[float]]:
+    """Embed by two topics that share no words."""
+    topics = (("tea", "assam", "drink"), ("rain", "weather"))
+    return [
+        [float(sum(word in text.lower() for word in topic)) for topic in topics] for text in texts
+    ]
+
+
+def no_vectors(texts: list[str]) -> list[list[float]]:
+    return [[0.0, 0.0] for _ in texts]
+
+
+def test_an_embedder_has_a_say_in_the_order(settings: Any) -> None:
+    store("a good day for assam", "a good day for rain", "a good day for sleep")
+    query = "which drink on a good day"
+    without = rank(query)
+    assert "meaning" not in without["n0"].parts
+    settings.AGENT_MEMORY_EMBEDDER = f"{__name__}.hues"
+    found = rank(query)
+    assert [*found][0] == "n0"
+    assert [*without] == ["n2", "n1", "n0"]
+    meanings = [one.parts["meaning"] for one in found.values()]
+    assert sum(meanings) == pytest.approx(0)
+    assert sum(m * m for m in meanings) / 3 == pytest.approx(0.25)
+    for key, one in found.items():
+        assert one.score == pytest.approx(without[key].score + one.parts["meaning"])
+
+
+def test_an_embedder_that_sees_no_difference_makes_none(settings: Any) -> None:
+    store("a good day for rain", "a good day for assam")
+    without = rank("good day")
+    settings.AGENT_MEMORY_EMBEDDER = f"{__name__}.no_vectors"
+    assert rank("good day") == without
+
+
+def test_an_embedder_sees_only_what_the_filters_let_through(
+    settings: Any, monkeypatch: Any
+) -> None:
+    seen: list[str] = []
+    settings.AGENT_MEMORY_EMBEDDER = f"{__name__}.hues"
+    monkeypatch.setattr(f"{__name__}.hues", lambda texts: seen.extend(texts) or no_vectors(texts))
+    store(Save(key="a", body="tea", kind="x", summary="s"), Save(key="b", body="secret tea"))
+    rank("tea", kind="x")
+    assert seen == ["tea", "s\ntea"]
