@@ -75,9 +75,10 @@ class Calling:
     def _write(self, verb: str, changes: list[writing.Change], reason: str, finish: Finish) -> Any:
         """Write the changes and return what `finish` makes of their outcomes."""
         self._check_writable()
-        if self._calls is not None:
-            for change in changes:
-                writing.check(change)
+        if self._calls is None:
+            return finish(self._apply(changes, reason, None))
+        for change in changes:
+            writing.check(change)
 
         def write(then: writing.Then | None) -> list[Outcome]:
             return self._apply(changes, reason, then)

@@ -67,7 +67,7 @@ class Ranking:
             formula.CONTEXT * _best(self._of_context, self._found.contexts[position]),
             formula.SUBJECT if self._subject and place[5] == self._subject else 0.0,
             formula.PAIR * self._pairs.get(position, 0.0),
-            _LENGTHS[min(place[3], formula.MOST_LENGTH)],
+            formula.LENGTH * _LOGS[min(place[3], formula.MOST_LENGTH)],
             formula.NUMBER if self._number_asked and place[4] else 0.0,
             formula.PRESENT * position / self._newest if self._newest else 0.0,
         )
@@ -129,7 +129,7 @@ class Ranking:
         return (self._found.idf(first) + self._found.idf(second)) / 2
 
 
-_LENGTHS = [formula.LENGTH * log(1 + told) for told in range(formula.MOST_LENGTH + 1)]
+_LOGS = [log(1 + told) for told in range(formula.MOST_LENGTH + 1)]
 
 
 def _best(scores: dict[_Key, float], keys: list[_Key] | None) -> float:

@@ -14,6 +14,7 @@ from django_agent_memory.models.note import NoteQuerySet
 
 from .evidence import SHORTLIST, Evidence, gather
 from .formula import PARTS
+from .meaning import MOST_EMBEDDED, embedder, meanings
 from .ranking import Ranking
 from .tables import Tables
 
@@ -25,7 +26,8 @@ _LARGEST_CHUNK = 5_000
 class Ranked:
     """A note found, by its primary key, and what its score is made of, by the names of `PARTS`.
 
-    The score is the sum of all parts but `present`, times 1 + `present`.
+    The score is the sum of all parts but `present`, times 1 + `present`; with an embedder there is
+    one more, `meaning`, which is added to that.
     """
 
     pk: int
@@ -72,16 +74,28 @@ def rank(
     of_notes, of_contexts, subjects = tables.statistics()
     found = gather(tables, asked, of_notes)
     ranking = Ranking(tables, query, found, of_contexts, subjects)
-    scored = ranking.scores(_shortlist(found, notes, limit))
-    ranked = (
-        Ranked(
-            pk=row.pk,
-            score=score,
-            parts=dict(zip(PARTS, ranking.parts(row.position), strict=True)),
-        )
-        for score, row in _in_order(notes, scored, limit)
-    )
-    return list(islice(ranked, limit))
+    candidates = ranking.scores(_shortlist(found, notes, limit))
+    scored = [(score, position) for score, position in candidates if score > 0]
+    meaning = _meanings(query, notes, scored)
+    if meaning:
+        scored = [(score + meaning.get(position, 0.0), position) for score, position in scored]
+    return [
+        Ranked(pk=row.pk, score=score, parts=_parts(ranking, row.position, meaning))
+        for score, row in islice(_in_order(notes, scored, limit), limit)
+    ]
+
+
+def _parts(ranking: Ranking, position: int, meaning: dict[int, float]) -> dict[str, float]:
+    parts = dict(zip(PARTS, ranking.parts(position), strict=True))
+    return {**parts, "meaning": meaning.get(position, 0.0)} if meaning else parts
+
+
+def _meanings(query: str, notes: NoteQuerySet, scored: list[tuple[float, int]]) -> dict[int, float]:
+    embed = embedder()
+    if embed is None or not scored:
+        return {}
+    best = [position for _, position in nlargest(MOST_EMBEDDED, scored)]
+    return meanings(embed, query, notes, best)
 
 
 def _shortlist(found: Evidence, notes: NoteQuerySet, limit: int | None) -> list[int]:
@@ -103,7 +117,7 @@ def _in_order(
     Scores that differ by less than rounding does are equal: on all machines and databases the same
     notes tie.
     """
-    ordered = sorted(((-round(score, 9), position) for score, position in scored if score > 0))
+    ordered = sorted((-round(score, 9), position) for score, position in scored)
     size = _LARGEST_CHUNK if limit is None else max(_FIRST_CHUNK, limit + limit // 2)
     start = 0
     while start < len(ordered):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable
+from functools import lru_cache
 
 from .analysis import name_words, terms
 
@@ -62,8 +63,13 @@ def named(query: str, subjects: Collection[str]) -> set[str]:
     A name that is also a stop word ("Will") counts only if written with a capital.
     """
     said = frozenset(name_words(query))
-    names = {subject: frozenset(name_words(subject)) for subject in subjects}
+    names = {subject: _words_of(subject) for subject in subjects}
     whole = {subject for subject, words in names.items() if words and words <= said}
     spoken_for = frozenset[str]().union(*(names[subject] for subject in whole))
     partly = {subject for subject, words in names.items() if words & said - spoken_for}
     return whole | partly
+
+
+@lru_cache(maxsize=10_000)
+def _words_of(subject: str) -> frozenset[str]:
+    return frozenset(name_words(subject))
