@@ -236,6 +236,23 @@ class Engine:
         )
         return (found[0][0] if found else 0), [row[1:] for row in found]
 
+    def _id_ranges(self, size: int, progress: Progress | None) -> Iterator[tuple[int, int]]:
+        """Yield the ids after which, and up to which, each batch of all notes goes."""
+        (total,) = self._row(f'SELECT COUNT(*) FROM "{NOTE_TABLE}"')
+        done, last = 0, 0
+        while True:
+            count, end = self._row(
+                f'SELECT COUNT(*), MAX("id") FROM (SELECT "id" FROM "{NOTE_TABLE}" WHERE "id" > %s'
+                f' ORDER BY "id" LIMIT {size}) batch',
+                last,
+            )
+            if not count:
+                return
+            yield last, end
+            done, last = done + count, end
+            if progress is not None:
+                progress(done, total)
+
     def _row(self, sql: str, *params: Any) -> Any:
         rows = self._rows(sql, *params)
         return rows[0] if rows else None

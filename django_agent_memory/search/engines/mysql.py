@@ -182,26 +182,13 @@ class MySQLEngine(Engine):
         return bool(same)
 
     def _fill(self, progress: Progress | None) -> None:
-        (total,) = self._row(f'SELECT COUNT(*) FROM "{NOTE}"')
-        done, last = 0, 0
-        while True:
-            row = self._row(
-                f'SELECT COUNT(*), MAX("id") FROM (SELECT "id" FROM "{NOTE}" WHERE "id" > %s'
-                f' ORDER BY "id" LIMIT {_BATCH}) batch',
-                last,
-            )
-            if not row[0]:
-                break
+        for ids in self._id_ranges(_BATCH, progress):
             # What a trigger wrote meanwhile is newer; what is being deleted is waited for.
             self._run(
                 f'INSERT IGNORE INTO "{_COPY}" SELECT "workspace_id", "id", "key", "haystack"'
                 f' FROM "{NOTE}" WHERE "id" > %s AND "id" <= %s LOCK IN SHARE MODE',
-                last,
-                row[1],
+                *ids,
             )
-            done, last = done + row[0], row[1]
-            if progress is not None:
-                progress(done, total)
         self._run(f"INSERT INTO \"{_COPY}\" VALUES (%s, %s, '', '')", *_COMPLETE)
 
     def _is_live(self) -> bool:

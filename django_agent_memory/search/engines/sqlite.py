@@ -178,25 +178,12 @@ class SQLiteEngine(Engine):
             pages = abs(pages)
 
     def _fill(self, progress: Progress | None) -> None:
-        (total,) = self._row(f'SELECT COUNT(*) FROM "{NOTE}"')
-        done, last = 0, 0
-        while True:
-            row = self._row(
-                f'SELECT COUNT(*), MAX("id") FROM (SELECT "id" FROM "{NOTE}" WHERE "id" > %s'
-                f' ORDER BY "id" LIMIT {_BATCH})',
-                last,
-            )
-            if not row[0]:
-                return
+        for ids in self._id_ranges(_BATCH, progress):
             self._run(
                 f'INSERT INTO "{_FTS}" (rowid, haystack)'
                 f' SELECT "id", "haystack" FROM "{NOTE}" WHERE "id" > %s AND "id" <= %s',
-                last,
-                row[1],
+                *ids,
             )
-            done, last = done + row[0], row[1]
-            if progress is not None:
-                progress(done, total)
 
     def _drop(self) -> None:
         for name in _TRIGGERS:
