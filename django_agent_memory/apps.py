@@ -16,7 +16,11 @@ class AgentMemoryConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
+        from django.contrib.auth.signals import user_logged_out
+
         from . import checks  # noqa: F401  (importing registers them)
         from .search.upkeep import after_migrate
+        from .sessions import after_logout
 
         post_migrate.connect(after_migrate, sender=self)
+        user_logged_out.connect(after_logout)

@@ -10,6 +10,7 @@ from django.conf import settings
 from django.core import checks
 from django.core.checks import CheckMessage, Tags, register
 from django.db import connections, router
+from django.utils.module_loading import import_string
 
 from .conf import conf
 
@@ -19,7 +20,7 @@ _CHARACTERS = "characters"
 
 @register()
 def check_settings(app_configs: Sequence[AppConfig] | None = None, **_: Any) -> list[CheckMessage]:
-    """Report each `AGENT_MEMORY_*` value that cannot work (E001 to E009)."""
+    """Report each `AGENT_MEMORY_*` value that cannot work (E001 to E013)."""
     found = [
         _whole_number("E001", "MAX_KEY_LENGTH", conf.max_key_length, 1, 512, _CHARACTERS),
         _whole_number("E002", "MAX_SUMMARY_LENGTH", conf.max_summary_length, 1, None, _CHARACTERS),
@@ -30,6 +31,10 @@ def check_settings(app_configs: Sequence[AppConfig] | None = None, **_: Any) -> 
         _whole_number("E007", "INDEX_CACHE_SECONDS", conf.index_cache_seconds, 1, None, "seconds"),
         _revision_retention(),
         _whole_number("E009", "RECORDED_CALL_DAYS", conf.recorded_call_days, 1, None, "days"),
+        _function("E010", "ANALYSER", conf.analyser),
+        _function("E011", "RANKER", conf.ranker),
+        None if conf.embedder is None else _function("E012", "EMBEDDER", conf.embedder),
+        _whole_number("E013", "SESSION_HOURS", conf.session_hours, 1, 87_600, "hours"),
     ]
     return [message for message in found if message is not None]
 
@@ -147,6 +152,16 @@ def _revision_retention() -> CheckMessage | None:
     if value is None or (pair and min(cast("tuple[int, int]", value)) >= 1):
         return None
     return _error("E008", "REVISION_RETENTION", "None or (days, keep), both at least 1", value)
+
+
+def _function(number: str, name: str, value: object) -> CheckMessage | None:
+    try:
+        found = import_string(value) if isinstance(value, str) else None
+    except ImportError:
+        found = None
+    if callable(found):
+        return None
+    return _error(number, name, "the dotted path of a function", value)
 
 
 def _error(number: str, name: str, wanted: str, value: object) -> CheckMessage:

@@ -63,6 +63,32 @@ class Settings:
         """Days after which `memory_prune --recorded-calls` removes a recorded call."""
         return self._read("RECORDED_CALL_DAYS", 7)
 
+    @property
+    def session_hours(self) -> int:
+        """Hours after which a note that a session has to itself expires, if not before."""
+        return self._read("SESSION_HOURS", 24)
+
+    @property
+    def analyser(self) -> str:
+        """Dotted path of the function text → list of terms that `find` counts.
+
+        After a change, `memory_check --repair` counts the notes anew.
+        """
+        return self._read("ANALYSER", "django_agent_memory.text.analysis.terms")
+
+    @property
+    def ranker(self) -> str:
+        """Dotted path of the function that orders what `find` finds; see `relevance.rank`."""
+        return self._read("RANKER", "django_agent_memory.relevance.rank")
+
+    @property
+    def embedder(self) -> str | None:
+        """Dotted path of a function texts → vectors, by which find orders its best hits as well.
+
+        None orders by words alone; see `relevance.meaning`.
+        """
+        return self._read("EMBEDDER", cast("str | None", None))
+
     @staticmethod
     def _read(name: str, default: _Value) -> _Value:
         return cast("_Value", getattr(settings, f"AGENT_MEMORY_{name}", default))

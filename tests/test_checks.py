@@ -27,6 +27,14 @@ SETTINGS = {
         [0, (1,), (0, 1), (1, 0), (1, "2"), [1, 2]],
     ),
     "RECORDED_CALL_DAYS": ("E009", [1, 365], [0, None, "7"]),
+    "ANALYSER": (
+        "E010",
+        ["tests.relevance.evaluate.stemmed"],
+        [None, "no.such", "re.compiled", len],
+    ),
+    "RANKER": ("E011", ["builtins.sorted"], [None, "", "no dots", "django.VERSION"]),
+    "SESSION_HOURS": ("E013", [1, 24, 87_600], [0, 87_601, None, "24", 1.5, True]),
+    "EMBEDDER": ("E012", [None, "builtins.sorted"], [0, "no.such.module"]),
 }
 
 

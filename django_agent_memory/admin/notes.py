@@ -67,9 +67,9 @@ class NoteAdmin(MemoryAdmin):
     )
 
     def get_queryset(self, request: HttpRequest) -> NoteQuerySet:
-        """Return the notes with `size`, the length of the body."""
-        notes: NoteQuerySet = super().get_queryset(request).with_size()  # type: ignore[attr-defined]
-        return notes
+        """Return the notes that all share with `size`, the length of the body."""
+        notes: NoteQuerySet = super().get_queryset(request)  # type: ignore[assignment]
+        return notes.seen_in("").with_size()
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
         """Return the list that leaves long texts in the database."""

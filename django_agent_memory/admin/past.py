@@ -69,9 +69,9 @@ class PastPage:
     # Reading
 
     def revisions(self) -> RevisionQuerySet:
-        """Return the revisions of the key."""
+        """Return the revisions of the key, but private ones."""
         rows: RevisionQuerySet = Revision.objects.filter(workspace=self.workspace, key=self.key)
-        return rows
+        return rows.seen_in("")
 
     def numbered(self, numbers: Iterable[int | None]) -> dict[int, Revision]:
         """Return the revisions of the key with these numbers."""
@@ -80,7 +80,7 @@ class PastPage:
 
     def note(self) -> Any:
         """Return the note under the key with its `summary`, None if it is forgotten."""
-        notes = Note.objects.filter(workspace=self.workspace, key=self.key)
+        notes = Note.objects.seen_in("").filter(workspace=self.workspace, key=self.key)
         return notes.annotate(summary=F("entry__summary")).defer("haystack").first()
 
     def number(self, name: str) -> int | None:

@@ -14,6 +14,7 @@ from django.utils.html import format_html
 from django.utils.translation import gettext_lazy as _
 
 from django_agent_memory.models import Note, Revision
+from django_agent_memory.models.revision import RevisionQuerySet
 
 from . import links
 from .base import Crumb, MemoryAdmin, MemoryChangeList
@@ -73,6 +74,11 @@ class RevisionAdmin(MemoryAdmin):
             {"fields": ("exact_summary", "shown_type", "exact_body")},
         ),
     )
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Revision]:
+        """Return the revisions, but private ones."""
+        revisions: RevisionQuerySet = super().get_queryset(request)  # type: ignore[assignment]
+        return revisions.seen_in("")
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
         """Return the list that leaves long texts in the database."""
@@ -160,7 +166,12 @@ class RevisionAdmin(MemoryAdmin):
         """Return the ways to the timeline, to the note if there is one, and to restoring this."""
         site, past = self.admin_site.name, (obj.workspace.path, obj.key)
         tools = [(_("History of this key"), links.to_past(site, "timeline", *past))]
-        note = Note.objects.filter(workspace=obj.workspace, key=obj.key).only("revision").first()
+        note = (
+            Note.objects.seen_in("")
+            .filter(workspace=obj.workspace, key=obj.key)
+            .only("revision")
+            .first()
+        )
         if note is not None and request.user.has_perm("agent_memory.view_note"):
             tools.append((_("The note"), links.to_page(site, "note", "change", note.pk)))
         is_now = obj.body is None if note is None else obj.number == note.revision

@@ -68,7 +68,7 @@ class TimelinePage(PastPage):
 
     def _current(self) -> Any:
         """Return id and revision of the note, None if it is forgotten."""
-        notes = Note.objects.filter(workspace=self.workspace, key=self.key)
+        notes = Note.objects.seen_in("").filter(workspace=self.workspace, key=self.key)
         return notes.values_list("pk", "revision", named=True).first()
 
     def _shown(self, rows: list[Any], current: Any) -> list[dict[str, Any]]:

@@ -29,6 +29,7 @@ class HistoryView(Endpoint):
     """`GET history/?key=…`: every revision of the key, oldest first, as rows and as lines."""
 
     http_method_names = ["get", "head"]
+    takes_sessions = True
 
     def get(self, request: Request, workspace: str | None = None) -> HttpResponse:
         """Return the revisions."""
@@ -53,6 +54,7 @@ class AsOfView(Endpoint):
     """
 
     http_method_names = ["get", "head"]
+    takes_sessions = True
 
     def get(self, request: Request, workspace: str | None = None) -> HttpResponse:
         """Return the state at the moment."""
@@ -84,6 +86,7 @@ class RestoreView(Endpoint):
 
     http_method_names = ["post"]
     takes_call_names = True
+    takes_sessions = True
 
     def post(self, request: Request, workspace: str | None = None) -> HttpResponse:
         """Restore the key."""

@@ -66,7 +66,20 @@ class NoteReceiptSerializer(_RowSerializer):
     updated_at = Moment()
 
 
-class NoteLineSerializer(NoteReceiptSerializer):
+class _DetailsSerializer(serializers.Serializer):  # type: ignore[type-arg]
+    """What a note has beside its text; `details` of the row holds it."""
+
+    kind = serializers.CharField(source="details.kind")
+    slot = serializers.CharField(source="details.slot")
+    subject = serializers.CharField(source="details.subject")
+    weight = serializers.FloatField(source="details.weight")
+    contexts = serializers.ListField(source="details.contexts")
+    source = serializers.CharField(source="details.source")  # type: ignore[assignment]
+    happened_at = Moment(source="details.happened_at", allow_null=True)
+    expires_at = Moment(source="details.expires_at", allow_null=True)
+
+
+class NoteLineSerializer(NoteReceiptSerializer, _DetailsSerializer):
     """A note in a list."""
 
     summary = serializers.CharField(allow_null=True)

@@ -10,7 +10,7 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from .fields import KeyField
-from .note import body_value
+from .note import body_value, seen_in
 from .workspace import Workspace
 
 
@@ -28,6 +28,10 @@ class RevisionQuerySet(models.QuerySet["Revision"]):
         bounded = self.filter(key__in=keys).alias(bound=models.F("number") + 0)
         of_keys = bounded.filter(bound__lte=number).order_by().values("key")
         return of_keys.annotate(last=models.Max("number")).values_list("key", "last")
+
+    def seen_in(self, session: str) -> RevisionQuerySet:
+        """Those of what all share, and of what the session has to itself."""
+        return self.filter(seen_in(session))
 
     def current_at(self, number: int) -> RevisionQuerySet:
         """The last one of each key up to this number: the state of a whole workspace then."""
@@ -69,6 +73,16 @@ class Revision(models.Model):
         _("body"), null=True, blank=True
     )
     body_is_json = models.BooleanField(_("body is JSON"), default=False)
+    details = models.TextField(
+        _("details"),
+        blank=True,
+        default="",
+        help_text=_("What else the note had, such as weight and contexts, as JSON."),
+    )
+    session = KeyField(
+        _("session"), max_length=255, blank=True, help_text=_("The only session that sees it.")
+    )
+    expires_at = models.DateTimeField(_("expires"), null=True, blank=True)
     actor = KeyField(_("actor"), max_length=255, blank=True)
     reason = models.TextField(_("reason"), blank=True)
     redacted = models.BooleanField(

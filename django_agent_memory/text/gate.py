@@ -42,12 +42,7 @@ def check_key(key: object, *, limit: int) -> str:
     if key == "":
         raise Refused("The key is empty; give it 1 or more characters.")
     checked = check_text(key, name="key", limit=limit)
-    control = _CONTROL.search(checked)
-    if control:
-        raise Refused(
-            f"The key contains the control character U+{ord(control[0]):04X}; "
-            "only tab and newline are allowed in a key."
-        )
+    check_line_characters(checked, name="key")
     return checked
 
 
@@ -95,6 +90,16 @@ def check_characters(text: str, *, name: str) -> None:
     if bad:
         what = "a NUL character" if bad[0] == "\x00" else f"the lone surrogate U+{ord(bad[0]):04X}"
         raise Refused(f"The {name} contains {what}, which cannot be stored; remove it.")
+
+
+def check_line_characters(text: str, *, name: str) -> None:
+    """Raise `Refused` if `text` holds a control character but tab and newline."""
+    control = _CONTROL.search(text)
+    if control:
+        raise Refused(
+            f"The {name} contains the control character U+{ord(control[0]):04X}; "
+            f"only tab and newline are allowed in a {name}."
+        )
 
 
 def is_storable(text: str) -> bool:

@@ -16,14 +16,26 @@ from django.utils import timezone
 
 from django_agent_memory.exceptions import Pruned, Refused
 from django_agent_memory.models import IndexEntry, Note, Revision, Workspace
+from django_agent_memory.models.details import (
+    COLUMNS,
+    PLAIN,
+    decode,
+    details_of,
+    encode,
+    fingerprint,
+    note_columns,
+    specificity,
+)
 from django_agent_memory.models.workspace import new_index_version
 from django_agent_memory.results import Outcome
 from django_agent_memory.text import gate
 from django_agent_memory.text.folding import haystack
 
 from .changes import Change, Checked, batches, check
+from .knowledge import store_contexts, with_known_keys
 from .locking import lock, locked, run_serialised, upsert
-from .state import State, unchanged, written
+from .postings import store_postings
+from .state import State, View, unchanged, written
 
 MAX_ACTOR_LENGTH = 255
 MAX_REASON_LENGTH = 1_000
@@ -37,12 +49,14 @@ def apply(
     *,
     actor: str = "",
     reason: str = "",
+    session: str | None = "",
     using: str | None = None,
     then: Then | None = None,
 ) -> list[Outcome]:
     """Write `changes` to the workspace, all or nothing, and return an outcome each, in order.
 
-    The workspace is made by the first Save. `then` is the journal's: it is called at the end of the
+    The workspace is made by the first Save. What other sessions than `session` have to themselves
+    is not there; None sees all of it. `then` is the journal's: it is called at the end of the
     critical section, and what it raises undoes the write. Raises `Refused` before anything is
     locked, `Conflict` for an `expected_revision` that does not hold, `Busy`; after each of them
     nothing is written.
@@ -50,6 +64,8 @@ def apply(
     gate.check_path(path)
     check_signature(actor, reason)
     checked = [check(change) for change in changes]
+    for change in checked:
+        _check_session(change, session)
     if not checked and then is None:
         return []
     alias = using or router.db_for_write(Workspace)
@@ -59,7 +75,8 @@ def apply(
         workspace = lock(path, using=alias, create=creates)
         if workspace is None:
             return _absent(checked)
-        outcomes = Transcript(workspace, alias, actor, reason).write(checked)
+        transcript = Transcript(workspace, alias, actor, reason, session=session)
+        outcomes = transcript.write(checked)
         if then is not None:
             then(workspace, outcomes)
         return outcomes
@@ -71,6 +88,12 @@ def check_signature(actor: str, reason: str) -> None:
     """Raise `Refused` unless `actor` and `reason` can sign a revision."""
     gate.check_text(actor, name="actor", limit=MAX_ACTOR_LENGTH)
     gate.check_text(reason, name="reason", limit=MAX_REASON_LENGTH)
+
+
+def _check_session(change: Checked, session: str | None) -> None:
+    private = dict(change.given).get("session")
+    if private and session is not None and private != session:
+        raise Refused("A private note belongs to the session of its memory; nothing was written.")
 
 
 def _absent(changes: list[Checked]) -> list[Outcome]:
@@ -91,6 +114,12 @@ class Transcript:
     index_changed: bool = False
     revisions: list[Revision] = field(default_factory=list)
     now: datetime.datetime = field(default_factory=timezone.now)
+    session: str | None = ""
+
+    @property
+    def view(self) -> View:
+        """What the writer sees."""
+        return View(self.now, self.session)
 
     def write(self, changes: list[Checked]) -> list[Outcome]:
         """Decide and write the changes in order; return an outcome each."""
@@ -107,17 +136,32 @@ class Transcript:
         # Sorted, so that two writers never lock the same rows in different orders.
         wanted: dict[str, Any] = {"workspace": self.workspace, "key__in": sorted(keys)}
         notes = locked(self.rows(Note).filter(**wanted), self.using).values_list(
-            "key", "body", "body_is_json", "revision", "position", "created_at"
+            "key", "body", "body_is_json", "revision", "position", "created_at", "pk", *COLUMNS
         )
         entries = locked(self.rows(IndexEntry).filter(**wanted), self.using)
         summaries = dict(entries.values_list("key", "summary"))
         states = {key: State(summary=summaries.get(key)) for key in keys}
-        for key, text, is_json, *rest in notes:
-            states[key] = State(text, is_json, summaries.get(key), *rest)
+        for key, text, is_json, revision, position, created_at, pk, *details in notes:
+            states[key] = State(
+                text,
+                is_json,
+                summaries.get(key),
+                revision,
+                position,
+                created_at,
+                details_of(details),
+                pk,
+            )
         return states
 
-    def revise(self, operation: str, key: str, state: Checked | State) -> int:
-        """Append a revision with that state of `key` and return its number."""
+    def revise(
+        self, operation: str, key: str, state: Checked | State, *, session: str | None = None
+    ) -> int:
+        """Append a revision with that state of `key` and return its number.
+
+        `session` is the only one that is to see it, if that is not the state's own.
+        """
+        details = state.details or PLAIN
         self.workspace.revision += 1
         self.revisions.append(
             Revision(
@@ -128,6 +172,9 @@ class Transcript:
                 summary=state.summary,
                 body=state.text,
                 body_is_json=state.is_json,
+                details=encode(details),
+                session=details.session if session is None else session,
+                expires_at=details.expires_at,
                 actor=self.actor,
                 reason=self.reason,
                 created_at=self.now,
@@ -153,39 +200,48 @@ class Transcript:
         return rows
 
     def _write_batch(self, batch: list[Checked]) -> list[Outcome]:
+        batch = with_known_keys(self, batch)
         before = self.read({change.key for change in batch})
         after = dict(before)
         outcomes = [self._decide(change, after) for change in self._resolved(batch)]
         touched = {key: state for key, state in after.items() if state is not before[key]}
-        self._store_notes(touched, before)
+        pks = self._store_notes(touched, before)
+        is_repair = any(change.operation == Revision.Operation.REPAIR for change in batch)
+        store_contexts(self, touched, before, pks, anew=is_repair)
+        store_postings(self, touched, before)
         self._store_entries(touched, before)
         self.store_revisions()
         return outcomes
 
     def _decide(self, change: Checked, states: dict[str, State]) -> Outcome:
         """Decide one change against `states` and put its result there."""
-        state = states[change.key]
-        state.expect(change)
-        change = state.completed(change)
+        state, view = states[change.key], self.view
+        state.expect(change, view)
+        if change.text is None and state.is_foreign(view):
+            return unchanged(change, State(), self.workspace.revision)
+        change = state.settles(change, view)
         if state.says(change):
             return unchanged(change, state, self.workspace.revision)
-        number = self.revise(change.operation, change.key, change)
-        states[change.key] = state.after(change, number, self.now)
-        return written(change, state, number)
+        state.admit(change, view)
+        # Only who saw the note sees its end.
+        session = state.details.session if change.text is None else None
+        number = self.revise(change.operation, change.key, change, session=session)
+        states[change.key] = state.after(change, number, view)
+        return written(change, state, number, view)
 
     def _resolved(self, batch: list[Checked]) -> list[Checked]:
         """Return the batch with what the restores in it bring back."""
         numbers = [change.restores for change in batch if change.restores]
         if not numbers:
             return batch
-        rows = self.rows(Revision).filter(workspace=self.workspace, number__in=numbers)
+        rows = self._seen_revisions().filter(number__in=numbers)
         exact = {(row.key, row.number): row for row in rows}
         return [self._brings_back(change, exact) if change.restores else change for change in batch]
 
     def _brings_back(self, change: Checked, exact: dict[tuple[str, int], Revision]) -> Checked:
         row = exact.get((change.key, change.restores))
         if row is None:
-            of_key = self.rows(Revision).filter(workspace=self.workspace, key=change.key)
+            of_key = self._seen_revisions().filter(key=change.key)
             row = of_key.filter(number__lte=change.restores).order_by("-number").first()
         if row is None and change.restores < self.workspace.history_from:
             raise Pruned(f'What "{change.key}" said then is gone: it was removed or lost.')
@@ -195,14 +251,25 @@ class Transcript:
             raise Refused(
                 f'Revision {row.number} of "{change.key}" was redacted; its text is gone.'
             )
+        # What is brought back is to be seen: an expiry that is past does not come with it.
+        expires_at = row.expires_at if row.expires_at and row.expires_at > self.now else None
         return change._replace(
             text=row.body,
             is_json=row.body_is_json and gate.is_sound_json(row.body or ""),
             summary=row.summary,
             restores=row.number,
+            details=decode(row.details, expires_at),
         )
 
-    def _store_notes(self, after: dict[str, State], before: dict[str, State]) -> None:
+    def _seen_revisions(self) -> models.QuerySet[Revision]:
+        rows: Any = self.rows(Revision).filter(workspace=self.workspace)
+        seen: models.QuerySet[Revision] = (
+            rows if self.session is None else rows.seen_in(self.session)
+        )
+        return seen
+
+    def _store_notes(self, after: dict[str, State], before: dict[str, State]) -> dict[str, int]:
+        """Write the notes, remove the lost ones, and return the primary keys of the written."""
         kept = [
             Note(
                 workspace=self.workspace,
@@ -214,12 +281,25 @@ class Transcript:
                 position=state.position,
                 created_at=state.created_at,
                 updated_at=self.now,
+                specificity=specificity(key, state.details.contexts),
+                fingerprint=fingerprint(state.text, state.details, is_json=state.is_json),
+                **note_columns(state.details),
             )
             for key, state in after.items()
             if state.text is not None
         ]
         self._upsert(Note, kept)
         self._delete(Note, [key for key in after if _lost(before[key].text, after[key].text)])
+        return self._primary_keys(kept, before)
+
+    def _primary_keys(self, notes: list[Note], before: dict[str, State]) -> dict[str, int]:
+        known = {note.key: note.pk or before[note.key].pk for note in notes}
+        pks = {key: pk for key, pk in known.items() if pk is not None}
+        unknown = sorted(known.keys() - pks.keys())
+        if unknown:  # MySQL does not return those of an upsert
+            rows = self.rows(Note).filter(workspace=self.workspace, key__in=unknown)
+            pks.update(locked(rows, self.using).values_list("key", "pk"))
+        return pks
 
     def _store_entries(self, after: dict[str, State], before: dict[str, State]) -> None:
         changed = {
@@ -234,7 +314,9 @@ class Transcript:
             ],
         )
         self._delete(IndexEntry, [key for key, state in changed.items() if state.summary is None])
-        self.index_changed = self.index_changed or bool(changed)
+        self.index_changed = self.index_changed or any(
+            state.shared_line() != before[key].shared_line() for key, state in after.items()
+        )
 
     def _upsert(self, model: type[Any], rows: list[Any]) -> None:
         """Insert the rows, or overwrite those whose workspace and key are there."""

@@ -14,14 +14,22 @@ from django.utils import timezone
 
 from django_agent_memory.conf import conf
 from django_agent_memory.exceptions import Refused
-from django_agent_memory.models import IndexEntry, Note, RecordedCall, Revision, Workspace
+from django_agent_memory.models import (
+    IndexEntry,
+    Note,
+    NoteContext,
+    RecordedCall,
+    Revision,
+    Workspace,
+)
 from django_agent_memory.models.workspace import new_index_version
 from django_agent_memory.results import Erased, Redacted
 from django_agent_memory.text import gate
 
 from .changes import check_revision
 from .channel import Transcript, check_signature
-from .locking import lock, run_serialised
+from .locking import lock, locked, run_serialised
+from .postings import forget_postings
 
 
 def redact(
@@ -137,7 +145,9 @@ def _blank(revisions: models.QuerySet[Revision]) -> int:
     for start in range(0, len(numbers), 500):
         rows = Revision.objects.using(revisions.db).filter(pk__in=numbers[start : start + 500])
         rows.filter(summary__isnull=False).update(summary="")
-        rows.filter(body__isnull=False).update(body="", body_is_json=False)
+        rows.filter(body__isnull=False).update(
+            body="", body_is_json=False, details="", expires_at=None
+        )
         rows.update(redacted=True)
     return len(numbers)
 
@@ -155,6 +165,12 @@ def _blank_calls(
 
 def _erase(workspace: Workspace, key: str | None, alias: str) -> Erased:
     of_key = {} if key is None else {"key": key}
+    notes = Note.objects.using(alias).filter(workspace=workspace, **of_key)
+    positions = locked(notes, alias).values_list("position", flat=True)
+    forget_postings(Transcript(workspace, alias, "", ""), None if key is None else set(positions))
+    contexts = NoteContext.objects.using(alias).filter(workspace=workspace)
+    # Before the notes that they name.
+    (contexts if key is None else contexts.filter(note__key=key)).delete()
     counts = {
         name: model._default_manager.using(alias).filter(workspace=workspace, **of_key).delete()[0]
         for name, model in (
