@@ -13,6 +13,7 @@ from django.db import connections, router
 from django.utils.module_loading import import_string
 
 from .conf import conf
+from .exceptions import Refused
 
 _BYTES = "bytes"
 _CHARACTERS = "characters"
@@ -35,6 +36,7 @@ def check_settings(app_configs: Sequence[AppConfig] | None = None, **_: Any) -> 
         _function("E011", "RANKER", conf.ranker),
         None if conf.embedder is None else _function("E012", "EMBEDDER", conf.embedder),
         _whole_number("E013", "SESSION_HOURS", conf.session_hours, 1, 87_600, "hours"),
+        _prompts(),
     ]
     return [message for message in found if message is not None]
 
@@ -162,6 +164,22 @@ def _function(number: str, name: str, value: object) -> CheckMessage | None:
     if callable(found):
         return None
     return _error(number, name, "the dotted path of a function", value)
+
+
+def _prompts() -> CheckMessage | None:
+    from .prompts import prompt
+
+    value: object = conf.prompts
+    if not isinstance(value, dict):
+        return _error("E014", "PROMPTS", "a dict of prompts by name", value)
+    for name in value:
+        try:
+            prompt(name)
+        except Refused as refused:
+            return checks.Error(
+                f"AGENT_MEMORY_PROMPTS[{name!r}]: {refused}", id="agent_memory.E014"
+            )
+    return None
 
 
 def _error(number: str, name: str, wanted: str, value: object) -> CheckMessage:

@@ -5,7 +5,7 @@ None has to be set. `checks.py` has one check for each, the README one row.
 
 from __future__ import annotations
 
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from django.conf import settings
 
@@ -88,6 +88,11 @@ class Settings:
         None orders by words alone; see `relevance.meaning`.
         """
         return self._read("EMBEDDER", cast("str | None", None))
+
+    @property
+    def prompts(self) -> dict[str, Any]:
+        """Declared prompts by name: what `prompts.declared` takes, or the path of a TOML file."""
+        return self._read("PROMPTS", cast("dict[str, Any]", {}))
 
     @staticmethod
     def _read(name: str, default: _Value) -> _Value:

@@ -35,6 +35,11 @@ SETTINGS = {
     "RANKER": ("E011", ["builtins.sorted"], [None, "", "no dots", "django.VERSION"]),
     "SESSION_HOURS": ("E013", [1, 24, 87_600], [0, 87_601, None, "24", 1.5, True]),
     "EMBEDDER": ("E012", [None, "builtins.sorted"], [0, "no.such.module"]),
+    "PROMPTS": (
+        "E014",
+        [{}, {"a": [], "b": ["text", {"slot": "s"}], "c": {"parts": [{}], "default_slot": "s"}}],
+        [None, [], {"a": 5}, {"a": [5]}, {"a": [{}]}, {"a": {"part": []}}, {"a": "missing.toml"}],
+    ),
 }
 
 

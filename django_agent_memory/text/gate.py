@@ -67,7 +67,7 @@ def check_body(body: object, *, limit: int) -> tuple[str, bool]:
     if isinstance(body, str):
         return check_text(body, name="body", limit=limit), False
     check_json(body, name="body")
-    rendered = _render_json(body)
+    rendered = render_json(body)
     check_length(len(rendered), name="body", limit=limit)
     return rendered, True
 
@@ -142,6 +142,11 @@ def parse_json(text: str, *, unique_names: bool = False) -> Any:
         raise Refused(f"The JSON contains {_TOO_MANY_DIGITS}") from None
 
 
+def render_json(value: object) -> str:
+    """Return a JSON value compactly: no blanks, characters as themselves, names in their order."""
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+
+
 def is_sound_json(text: str) -> bool:
     """Whether `text` is JSON that may be read back: what raw SQL put there may be anything."""
     try:
@@ -199,10 +204,6 @@ _CHECKS: dict[type, Callable[[Any, str], list[Any]]] = {
     bool: lambda *_: [],
     type(None): lambda *_: [],
 }
-
-
-def _render_json(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
 def _refuse_constant(name: str) -> NoReturn:

@@ -28,8 +28,8 @@ __all__ = [
     "WorkspaceValues",
     "apply",
     "check",
-from .clearing import clear
     "check_session",
+    "clear",
     "configure",
     "end_session",
     "erase",

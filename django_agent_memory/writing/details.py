@@ -25,7 +25,7 @@ MAX_CONTEXTS = 100
 
 
 class _Keep(Enum):
-    """Stands for "as the note has it"; None would be "no date"."""
+    """Stands for "as the note has it"; None would be "none"."""
 
     KEEP = "keep"
 
