@@ -21,6 +21,8 @@ class AgentMemoryConfig(AppConfig):
         from . import checks  # noqa: F401  (importing registers them)
         from .search.upkeep import after_migrate
         from .sessions import after_logout
+        from .sources.starting import after_migrate as run_sources
 
         post_migrate.connect(after_migrate, sender=self)
         user_logged_out.connect(after_logout)
+        post_migrate.connect(run_sources, sender=self)

@@ -21,7 +21,7 @@ _CHARACTERS = "characters"
 
 @register()
 def check_settings(app_configs: Sequence[AppConfig] | None = None, **_: Any) -> list[CheckMessage]:
-    """Report each `AGENT_MEMORY_*` value that cannot work (E001 to E013)."""
+    """Report each `AGENT_MEMORY_*` value that cannot work (E001 to E015)."""
     found = [
         _whole_number("E001", "MAX_KEY_LENGTH", conf.max_key_length, 1, 512, _CHARACTERS),
         _whole_number("E002", "MAX_SUMMARY_LENGTH", conf.max_summary_length, 1, None, _CHARACTERS),
@@ -37,6 +37,7 @@ def check_settings(app_configs: Sequence[AppConfig] | None = None, **_: Any) -> 
         None if conf.embedder is None else _function("E012", "EMBEDDER", conf.embedder),
         _whole_number("E013", "SESSION_HOURS", conf.session_hours, 1, 87_600, "hours"),
         _prompts(),
+        _run_sources(),
     ]
     return [message for message in found if message is not None]
 
@@ -180,6 +181,13 @@ def _prompts() -> CheckMessage | None:
                 f"AGENT_MEMORY_PROMPTS[{name!r}]: {refused}", id="agent_memory.E014"
             )
     return None
+
+
+def _run_sources() -> CheckMessage | None:
+    value: object = conf.run_sources
+    if isinstance(value, tuple) and all(isinstance(name, str) and name for name in value):
+        return None
+    return _error("E015", "RUN_SOURCES", "a tuple of names of sources", value)
 
 
 def _error(number: str, name: str, wanted: str, value: object) -> CheckMessage:

@@ -94,6 +94,11 @@ class Settings:
         """Declared prompts by name: what `prompts.declared` takes, or the path of a TOML file."""
         return self._read("PROMPTS", cast("dict[str, Any]", {}))
 
+    @property
+    def run_sources(self) -> tuple[str, ...]:
+        """Names of the sources that are run after each `migrate`; see `sources.starting`."""
+        return self._read("RUN_SOURCES", cast("tuple[str, ...]", ()))
+
     @staticmethod
     def _read(name: str, default: _Value) -> _Value:
         return cast("_Value", getattr(settings, f"AGENT_MEMORY_{name}", default))

@@ -40,6 +40,7 @@ SETTINGS = {
         [{}, {"a": [], "b": ["text", {"slot": "s"}], "c": {"parts": [{}], "default_slot": "s"}}],
         [None, [], {"a": 5}, {"a": [5]}, {"a": [{}]}, {"a": {"part": []}}, {"a": "missing.toml"}],
     ),
+    "RUN_SOURCES": ("E015", [(), ("docs", "git")], ["docs", ["docs"], (1,), ("",), None]),
 }
 
 

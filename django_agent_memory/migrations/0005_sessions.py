@@ -7,7 +7,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('agent_memory', '0005_postings'),
+        ('agent_memory', '0004_postings'),
     ]
 
     operations = [

@@ -8,7 +8,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('agent_memory', '0004_knowledge'),
+        ('agent_memory', '0003_knowledge'),
     ]
 
     operations = [

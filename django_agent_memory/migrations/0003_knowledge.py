@@ -8,7 +8,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('agent_memory', '0003_search_scan'),
+        ('agent_memory', '0002_history'),
     ]
 
     operations = [
