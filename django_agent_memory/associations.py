@@ -11,9 +11,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypedDict
 
-from django.db.models import Q, Value
-from django.db.models.functions import Coalesce, StrIndex, Substr
-from django.db.models.lookups import Exact
+from django.db.models import Exists, OuterRef, Q
+from django.db.models.functions import Coalesce
 from django.utils.module_loading import import_string
 
 from . import writing
@@ -21,7 +20,8 @@ from .conf import conf
 from .exceptions import Conflict, Refused
 from .models import Note, NoteContext, Workspace
 from .models.details import COLUMNS, details_of
-from .models.note import NoteQuerySet, after_all_with, body_value
+from .models.note import NoteQuerySet, body_value
+from .models.posting import private_context
 from .results import Finding, Found, Outcome, fields_of
 from .text import gate
 from .writing import details as rules
@@ -214,21 +214,21 @@ def _ranked(
         return []
     rank = import_string(conf.ranker)
     notes = Note.objects.using(using).filter(workspace=workspace).live(session=session)
-    notes = _filtered(notes, question)
+    notes = _filtered(notes, question, path, session)
     ranked: list[Any] = rank(notes, question.query, workspace=workspace, limit=limit, using=using)
     return ranked
 
 
 def _fitting(path: str, question: Question, using: str, session: str) -> NoteQuerySet:
     notes = Note.objects.using(using).filter(workspace__path=path).live(session=session)
-    return _filtered(notes, question)
+    return _filtered(notes, question, path, session)
 
 
-def _filtered(notes: NoteQuerySet, question: Question) -> NoteQuerySet:
+def _filtered(notes: NoteQuerySet, question: Question, path: str, session: str) -> NoteQuerySet:
     for name, value in question.filters.items():
         if name == "context":
             for context in value:
-                notes = notes.filter(tied_to(context))
+                notes = notes.filter(_tied_to(context, path, session))
         elif name == "key_prefix":
             notes = notes.with_prefix(value)
         elif name == "min_weight":
@@ -238,18 +238,23 @@ def _filtered(notes: NoteQuerySet, question: Question) -> NoteQuerySet:
     return notes
 
 
-def tied_to(context: str) -> Q:
-    """Return the condition that a note is tied to exactly `context`.
+def tied_to(context: str) -> Exists:
+    """Return the condition that a shared note of any workspace is tied to exactly `context`.
 
     One that was given no context is tied to the path that its key lies directly under.
     """
-    given = NoteContext.objects.filter(context=context)
-    below = f"{context}/"
-    rest = Substr("key", len(below) + 1)
-    directly = Q(key__gte=below, key__lt=after_all_with(below)) & Q(
-        Exact(StrIndex(rest, Value("/")), 0)
-    )
-    return Q(pk__in=given.values("note")) | (Q(contexts="") & directly)
+    same = {"workspace": OuterRef("workspace"), "position": OuterRef("position")}
+    return Exists(NoteContext.objects.filter(**same, context=context))
+
+
+def _tied_to(context: str, path: str, session: str) -> Q:
+    """Return the same for one workspace and for what the session has to itself as well.
+
+    Not correlated: the context's notes are found by its index, however many others there are.
+    """
+    names = [context, private_context(session, context)] if session else [context]
+    placed = NoteContext.objects.filter(workspace__path=path, context__in=names)
+    return Q(position__in=placed.values("position"))
 
 
 def _in_order(notes: NoteQuerySet) -> NoteQuerySet:

@@ -43,8 +43,12 @@ def keys(found: tuple[Found, ...]) -> list[str]:
 
 
 def contexts(key: str) -> list[str]:
-    rows = NoteContext.objects.filter(note__key=key).order_by("context")
-    return list(rows.values_list("context", flat=True))
+    """Return the contexts that notes of this key have rows for, in whatever workspace."""
+    found = []
+    for workspace, position in Note.objects.filter(key=key).values_list("workspace", "position"):
+        rows = NoteContext.objects.filter(workspace=workspace, position=position)
+        found += rows.values_list("context", flat=True)
+    return sorted(found)
 
 
 # What is kept
@@ -66,7 +70,7 @@ def test_without_it_a_note_has_the_defaults(memory: Memory) -> None:
     assert (recalled.weight, recalled.contexts) == (1.0, ())
     assert (recalled.happened_at, recalled.expires_at) == (None, None)
     assert Revision.objects.get().details == ""
-    assert not NoteContext.objects.exists()
+    assert contexts("a/b/k") == ["a/b"]
     assert Note.objects.get().specificity == 2
 
 

@@ -10,7 +10,7 @@ import pytest
 from django.core.management import call_command
 
 from django_agent_memory import Memory, writing
-from django_agent_memory.models import Note, Placement, Posting, Tally, Workspace
+from django_agent_memory.models import Note, NoteContext, Posting, Workspace
 from django_agent_memory.results import Defect
 from django_agent_memory.writing import Drop, Restore, Save, erase, find_defects, repair
 
@@ -33,16 +33,24 @@ def terms() -> dict[int, list[tuple[str, int, int]]]:
     return found
 
 
-def tallies() -> dict[tuple[str, str], tuple[int, int]]:
-    return {
-        (row.kind, row.name): (row.documents, row.length)
-        for row in Tally.objects.all()
-        if row.documents
-    }
+def contexts() -> dict[int, list[str]]:
+    """Return the contexts by the position of the note that stands in them."""
+    found: dict[int, list[str]] = {}
+    for position, context in NoteContext.objects.order_by("context").values_list(
+        "position", "context"
+    ):
+        found.setdefault(position, []).append(context)
+    return found
+
+
+def sums(path: str = PATH) -> tuple[int, int]:
+    """Return how many notes and terms the workspace says there are."""
+    workspace = Workspace.objects.get(path=path)
+    return workspace.counted_notes, workspace.counted_terms
 
 
 def nothing_is_counted() -> bool:
-    return not (Posting.objects.exists() or Placement.objects.exists() or tallies())
+    return not (Posting.objects.exists() or NoteContext.objects.exists()) and sums() == (0, 0)
 
 
 def save(key: str, body: str = "tea and milk", **fields: Any) -> Save:
@@ -63,18 +71,10 @@ def test_a_note_is_counted_as_it_is() -> None:
             ("s2", 1, 8),
         ]
     }
-    columns = ("context", "length", "told", "has_number", "subject")
-    assert [*Placement.objects.order_by("context").values_list(*columns)] == [
-        ("s1", 9, 4, True, "Ann"),
-        ("s2", 9, 4, True, "Ann"),
-    ]
-    assert tallies() == {
-        ("n", ""): (1, 9),
-        ("a", ""): (2, 18),
-        ("c", "s1"): (1, 9),
-        ("c", "s2"): (1, 9),
-        ("s", "Ann"): (1, 9),
-    }
+    assert contexts() == {1: ["s1", "s2"]}
+    assert sums() == (1, 9)
+    note = Note.objects.get()
+    assert (note.length, note.told, note.has_number) == (9, 4, True)
 
 
 HISTORIES: dict[str, list[list[Any]]] = {
@@ -137,7 +137,8 @@ def test_erasing_one_note_leaves_the_others() -> None:
     apply(save("a/b"), save("a/c"))
     erase(PATH, "a/b")
     assert [*terms()] == [2]
-    assert tallies()["c", "a"][0] == 1
+    assert contexts() == {2: ["a"]}
+    assert sums()[0] == 1
 
 
 def test_another_workspace_has_its_own(memory: Memory) -> None:
@@ -155,18 +156,18 @@ def _swap(term: str) -> None:
 
 DAMAGE: dict[str, tuple[Callable[[], object], set[str]]] = {
     "no postings": (lambda: Posting.objects.all().delete(), {"a/b", "a/c"}),
-    "no placements": (lambda: Placement.objects.all().delete(), {"a/b", "a/c"}),
-    "no tallies": (lambda: Tally.objects.all().delete(), {""}),
-    "a wrong tally": (lambda: Tally.objects.update(length=1), {""}),
+    "no contexts": (lambda: NoteContext.objects.all().delete(), {"a/b", "a/c"}),
+    "other sums": (lambda: Workspace.objects.update(counted_notes=7), {""}),
+    "other sums of terms": (lambda: Workspace.objects.update(counted_terms=7), {""}),
     "another term": (lambda: _swap("other"), {"a/b"}),
-    "another length": (lambda: Placement.objects.filter(position=1).update(length=9), {"a/b"}),
+    "another length": (lambda: Note.objects.filter(position=1).update(length=9), {"a/b"}),
 }
 
 
 @pytest.mark.parametrize("damage", DAMAGE)
 def test_what_is_counted_wrong_is_found_and_mended(damage: str) -> None:
     apply(save("a/b", subject="Ann"), save("a/c", "coffee"))
-    sound = terms(), tallies()
+    sound = terms(), contexts(), sums()
     do, keys = DAMAGE[damage]
     do()
     assert {d.key for d in find_defects(PATH)} == keys
@@ -174,7 +175,7 @@ def test_what_is_counted_wrong_is_found_and_mended(damage: str) -> None:
     mended = repair(PATH)
     assert {d.kind for d in mended} == {"postings_stale"}
     assert [*find_defects(PATH)] == []
-    assert (terms(), tallies()) == sound
+    assert (terms(), contexts(), sums()) == sound
     assert Workspace.objects.get().revision == 2
 
 
@@ -202,16 +203,20 @@ def shouted(text: str) -> list[str]:
     return text.upper().replace("/", " ").split()
 
 
-def test_a_write_takes_four_statements_more_and_six_over_a_note(
-    django_assert_num_queries: Any, monkeypatch: Any
-) -> None:
+def test_what_it_costs_in_statements(django_assert_num_queries: Any, monkeypatch: Any) -> None:
+    """One for the terms of a new note and one for its contexts; two over a note, or one more."""
     apply(save("a/a"))
     kept = {}
     for name in ("with", "without"):
         if name == "without":
             monkeypatch.setattr("django_agent_memory.writing.channel.store_postings", lambda *_: 0)
-        kept[name] = [counted(save(f"a/{name}")), counted(save(f"a/{name}", "coffee"))]
-    assert [a - b for a, b in zip(kept["with"], kept["without"], strict=True)] == [4, 7]
+        kept[name] = [
+            counted(save(f"a/{name}")),
+            counted(save(f"a/{name}", "coffee")),
+            counted(save(f"a/{name}", "coffee", context="x")),
+            counted(save(name)),
+        ]
+    assert [a - b for a, b in zip(kept["with"], kept["without"], strict=True)] == [2, 2, 4, 1]
 
 
 def counted(change: Save) -> int:

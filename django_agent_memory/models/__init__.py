@@ -2,8 +2,8 @@
 
 from .access import AgentKey
 from .journal import RecordedCall
-from .note import IndexEntry, Note, NoteContext
-from .posting import Placement, Posting, Tally
+from .note import IndexEntry, Note
+from .posting import NoteContext, Posting
 from .revision import Revision
 from .workspace import Workspace
 
@@ -12,10 +12,8 @@ __all__ = [
     "IndexEntry",
     "Note",
     "NoteContext",
-    "Placement",
     "Posting",
     "RecordedCall",
     "Revision",
-    "Tally",
     "Workspace",
 ]

@@ -126,8 +126,11 @@ class Note(models.Model):
     length = models.PositiveIntegerField(
         default=0, editable=False, help_text="Number of terms that find counts."
     )
-    told = models.PositiveSmallIntegerField(
-        default=0, editable=False, help_text="Number of terms of summary and body, at most 16."
+    told = models.PositiveIntegerField(
+        default=0, editable=False, help_text="Number of those in summary and body."
+    )
+    has_number = models.BooleanField(
+        default=False, editable=False, help_text="Whether there is a number among those."
     )
 
     # A join and no column: entry and note share workspace and key and may each be missing, so there
@@ -160,8 +163,19 @@ class Note(models.Model):
             # So is what goes into a slot of the prompt.
             models.Index(fields=("workspace", "slot"), name="agent_memory_note_slot"),
             models.Index(fields=("workspace", "fingerprint"), name="agent_memory_note_same"),
-            # By its position find knows a note.
-            models.Index(fields=("workspace", "position"), name="agent_memory_note_position"),
+            # By its position find knows a note; what else it asks of very many lies beside that.
+            models.Index(
+                fields=(
+                    "workspace",
+                    "position",
+                    "length",
+                    "told",
+                    "has_number",
+                    "session",
+                    "subject",
+                ),
+                name="agent_memory_note_position",
+            ),
         ]
 
     def __str__(self) -> str:
@@ -176,41 +190,6 @@ class Note(models.Model):
     def value(self) -> Any:
         """The body as the type it was given: see `body_value`."""
         return body_value(self.body, is_json=self.body_is_json)
-
-
-class NoteContext(models.Model):
-    """One of the contexts a note is tied to, so that they can be asked for.
-
-    Written by `writing` only, with its note, which has them all in `contexts`.
-    """
-
-    workspace = models.ForeignKey(
-        Workspace, models.CASCADE, related_name="+", db_index=False, verbose_name=_("workspace")
-    )
-    # No constraint and no cascade: a cascade reads the notes first, and reads that lock nothing
-    # would miss, on MariaDB, what others have committed. The channel deletes both.
-    note = models.ForeignKey(
-        Note,
-        models.DO_NOTHING,
-        related_name="note_contexts",
-        db_constraint=False,
-        db_index=False,
-        verbose_name=_("note"),
-    )
-    context = KeyField(_("context"), max_length=512)
-
-    class Meta:
-        verbose_name = _("context")
-        verbose_name_plural = _("contexts")
-        constraints = [
-            models.UniqueConstraint(fields=("note", "context"), name="agent_memory_note_context"),
-        ]
-        indexes = [
-            models.Index(fields=("workspace", "context"), name="agent_memory_context"),
-        ]
-
-    def __str__(self) -> str:
-        return str(self.context)
 
 
 class IndexEntryQuerySet(models.QuerySet["IndexEntry"]):

@@ -1,18 +1,19 @@
-"""What `find` counts: the terms of each note, where it stands in its contexts, and their sums.
+"""What `find` reads beside the notes: the terms of each, and the contexts it stands in.
 
-All of it is derived from the notes and written by `writing` in the same critical section. Notes
-are named by their position, which is unique in a workspace, never changes, and is known before the
-note is inserted. No row has a constraint to another: checking them would cost more than writing.
+Both are derived from the notes and written by `writing` in the same critical section. Notes are
+named by their position, which is unique in a workspace, never changes, and is known before the note
+is inserted. No row has a constraint to a note: checking it would cost more than writing. How many
+notes and terms there are in all stands on the workspace.
 """
 
 from __future__ import annotations
+
+import hashlib
 
 from django.db import models
 
 from .fields import KeyField
 from .workspace import Workspace
-
-MOST_SUBJECT_CHARACTERS = 100
 
 
 class Posting(models.Model):
@@ -38,35 +39,25 @@ class Posting(models.Model):
         return f"{self.term} ×{self.frequency} in {self.position}"
 
 
-class Placement(models.Model):
-    """A note in one of its contexts ("" if it has none), with what ranking asks of the note."""
+class NoteContext(models.Model):
+    """A note in one of its contexts, the path its key lies under if it was given none.
 
-    # All columns again, in the order of what is asked for most: the placements of many notes.
-    pk = models.CompositePrimaryKey(
-        "workspace_id",
-        "position",
-        "context",
-        "length",
-        "told",
-        "has_number",
-        "subject",
-    )
+    The contexts of a session's private note are told by `private_context`: what it says raises the
+    notes next to it and about the same, and to others it is next to none.
+    """
+
+    pk = models.CompositePrimaryKey("workspace_id", "context", "position")
     workspace = models.ForeignKey(
         Workspace, models.CASCADE, related_name="+", db_index=False, db_constraint=False
     )
-    position = models.PositiveBigIntegerField()
     context = KeyField(max_length=512)
-    length = models.PositiveIntegerField(help_text="Number of its terms.")
-    told = models.PositiveIntegerField(help_text="Number of those in summary and body.")
-    has_number = models.BooleanField(help_text="Whether there is a number among those.")
-    # No index of PostgreSQL holds a whole one beside a whole context.
-    subject = KeyField(max_length=MOST_SUBJECT_CHARACTERS, help_text="Its first 100 characters.")
+    position = models.PositiveBigIntegerField()
 
     class Meta:
         indexes = [
-            # Whose neighbour is whose.
+            # In which contexts a note stands.
             models.Index(
-                fields=("workspace", "context", "position"), name="agent_memory_placement_near"
+                fields=("workspace", "position", "context"), name="agent_memory_context_note"
             ),
         ]
 
@@ -74,25 +65,7 @@ class Placement(models.Model):
         return f"{self.position} in {self.context}"
 
 
-class Tally(models.Model):
-    """How many notes there are of a kind, and how many terms in them."""
-
-    class Kind(models.TextChoices):
-        """What is summed up; only contexts and subjects have names."""
-
-        NOTES = "n", "all notes"
-        CONTEXTS = "a", "all contexts, each a document"
-        CONTEXT = "c", "the notes of one context"
-        SUBJECT = "s", "the notes about one subject"
-
-    pk = models.CompositePrimaryKey("workspace_id", "kind", "name")
-    workspace = models.ForeignKey(
-        Workspace, models.CASCADE, related_name="+", db_index=False, db_constraint=False
-    )
-    kind = KeyField(max_length=1, choices=Kind)
-    name = KeyField(max_length=512, blank=True)
-    documents = models.PositiveBigIntegerField()
-    length = models.PositiveBigIntegerField()
-
-    def __str__(self) -> str:
-        return f"{self.get_kind_display()} {self.name}: {self.documents}"
+def private_context(session: str, context: str) -> str:
+    """Return a name that no other context has, given or private, and that tells nothing."""
+    digest = hashlib.blake2b(f"{session}\0{context}".encode(), digest_size=16)
+    return f"\x01{digest.hexdigest()}"

@@ -37,20 +37,18 @@ class Evidence:
     """The terms whose postings were not all read."""
     places: dict[int, Place] = field(default_factory=dict)
     contexts: dict[int, list[str]] = field(default_factory=dict)
-    """Of all notes that hold a term that is not common."""
+    """Both of all notes that hold a term that is not common; a note may have no context."""
     own: dict[int, float] = field(default_factory=dict)
 
     def idf(self, term: str) -> float:
         return self.notes.idf(self.counts.get(term, 0))
 
-    def add_places(self, rows: Iterable[tuple[object, ...]]) -> None:
-        """Take note of where notes stand."""
-        for row in rows:
-            position, context = row[0], row[1]
-            self.places[position] = row  # type: ignore[assignment,index]
-            contexts = self.contexts.setdefault(position, [])  # type: ignore[arg-type]
-            if context:
-                contexts.append(context)  # type: ignore[arg-type]
+    def add_places(self, tables: Tables, positions: set[int]) -> None:
+        """Take note of where these notes stand."""
+        for place in tables.places(positions):
+            self.places[place[0]] = place
+        for position, context in tables.contexts(positions):
+            self.contexts.setdefault(position, []).append(context)
 
 
 def gather(tables: Tables, asked: list[str], notes: Statistics) -> Evidence:
@@ -62,7 +60,7 @@ def gather(tables: Tables, asked: list[str], notes: Statistics) -> Evidence:
     positions = {position for holders in found.holders.values() for position in holders}
     for holders in relatives.values():
         positions.update(*holders.values())
-    found.add_places(tables.places(positions))
+    found.add_places(tables, positions)
     for term in terms:
         _add_own(found, term)
     for prefix, members in relatives.items():
@@ -131,7 +129,7 @@ def _add_own(found: Evidence, term: str) -> None:
     places = found.places
     for position, (frequency, _) in holders.items():
         if position in places:
-            saturated = frequency * (K1 + 1) / (frequency + flat + slope * places[position][2])
+            saturated = frequency * (K1 + 1) / (frequency + flat + slope * places[position][1])
             own[position] = own.get(position, 0.0) + idf * saturated
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from math import log
 
 K1, B = 0.9, 0.3
-CONTEXT_K1, CONTEXT_B = 1.2, 0.3
+CONTEXT_K1 = 1.2
 BEFORE, AFTER = 0.3, 0.1
 CONTEXT = 0.5
 SUBJECT = 3.0

@@ -27,11 +27,11 @@ neighbours there."""
 class Ranking:
     """The relevance of notes to one query."""
 
-    def __init__(
-        self, tables: Tables, query: str, found: Evidence, contexts: Statistics, subjects: list[str]
-    ) -> None:
-        self._tables, self._found, self._contexts = tables, found, contexts
-        who = named(query, subjects)
+    def __init__(self, tables: Tables, query: str, found: Evidence) -> None:
+        self._tables, self._found = tables, found
+        # Of whom the query names there is a note among those found, for a note's subject is among
+        # its terms.
+        who = named(query, {place[4] for place in found.places.values()} - {""})
         self._subject = who.pop() if len(who) == 1 else None
         self._number_asked = asks_for_number(query)
         self._newest = tables.newest_position() if asks_for_present(query) else 0
@@ -51,7 +51,7 @@ class Ranking:
                 self._after[position].append(after)
                 self._before[after].append(position)
         candidates = near.union(self._before, self._after)
-        self._found.add_places(self._tables.places(candidates - self._found.places.keys()))
+        self._found.add_places(self._tables, candidates - self._found.places.keys())
         candidates &= self._found.places.keys()
         self._score_contexts(candidates)
         self._score_pairs(near)
@@ -64,29 +64,33 @@ class Ranking:
             own.get(position, 0.0),
             formula.BEFORE * _best(own, self._before.get(position)),
             formula.AFTER * _best(own, self._after.get(position)),
-            formula.CONTEXT * _best(self._of_context, self._found.contexts[position]),
-            formula.SUBJECT if self._subject and place[5] == self._subject else 0.0,
+            formula.CONTEXT * _best(self._of_context, self._found.contexts.get(position)),
+            formula.SUBJECT if self._subject and place[4] == self._subject else 0.0,
             formula.PAIR * self._pairs.get(position, 0.0),
-            formula.LENGTH * _LOGS[min(place[3], formula.MOST_LENGTH)],
-            formula.NUMBER if self._number_asked and place[4] else 0.0,
+            formula.LENGTH * _LOGS[min(place[2], formula.MOST_LENGTH)],
+            formula.NUMBER if self._number_asked and place[3] else 0.0,
             formula.PRESENT * position / self._newest if self._newest else 0.0,
         )
 
     def _score_contexts(self, candidates: set[int]) -> None:
-        """Set the BM25 of the candidates' contexts, each with its notes as one document."""
+        """Set the BM25 of the candidates' contexts, each with its notes as one document.
+
+        However long: it made no difference, and the length of a context is that of all its notes.
+        """
         found = self._found
-        wanted = {context for position in candidates for context in found.contexts[position]}
-        frequencies = {term: self._frequencies(term) for term in dict.fromkeys(found.asked)}
-        holding = wanted.intersection(*[set[str]().union(*frequencies.values())])
-        lengths = self._tables.context_lengths(holding)
-        mean, b = self._contexts.mean_length, formula.CONTEXT_B
+        contexts = found.contexts
+        wanted = {context for position in candidates for context in contexts.get(position, ())}
+        frequencies = [self._frequencies(term) for term in dict.fromkeys(found.asked)]
+        if not any(frequencies):
+            return
+        statistics = Statistics(self._tables.context_count())
         scores: dict[str, float] = defaultdict(float)
-        for of_term in frequencies.values():
-            idf = self._contexts.idf(len(of_term))
-            for context in holding & of_term.keys():
-                norm = formula.CONTEXT_K1 * (1 - b + b * lengths.get(context, 0) / mean)
+        for of_term in frequencies:
+            idf = statistics.idf(len(of_term))
+            for context in wanted & of_term.keys():
                 frequency = of_term[context]
-                scores[context] += idf * frequency * (formula.CONTEXT_K1 + 1) / (frequency + norm)
+                saturated = frequency * (formula.CONTEXT_K1 + 1) / (frequency + formula.CONTEXT_K1)
+                scores[context] += idf * saturated
         self._of_context = dict(scores)
 
     def _frequencies(self, term: str) -> dict[str, int]:

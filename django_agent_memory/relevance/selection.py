@@ -71,9 +71,8 @@ def rank(
     if not asked or limit == 0:
         return []
     tables = Tables(workspace, using)
-    of_notes, of_contexts, subjects = tables.statistics()
-    found = gather(tables, asked, of_notes)
-    ranking = Ranking(tables, query, found, of_contexts, subjects)
+    found = gather(tables, asked, tables.statistics())
+    ranking = Ranking(tables, query, found)
     candidates = ranking.scores(_shortlist(found, notes, limit))
     scored = [(score, position) for score, position in candidates if score > 0]
     meaning = _meanings(query, notes, scored)

@@ -10,13 +10,15 @@ from typing import Any, NamedTuple
 
 from django.db import connections
 
-from django_agent_memory.models import Placement, Posting, Tally
+from django_agent_memory.models import Note, NoteContext, Posting, Workspace
 from django_agent_memory.models.note import after_all_with
 
 from .formula import Statistics
 
 _A_STATEMENT = 5_000
-_MOST_SUBJECTS = 1_000
+
+MOST_CONTEXTS = 500
+"""So many contexts are counted at most: beyond them all are taken for as rare as among so many."""
 
 Neighbours = tuple[int, int | None, int | None]
 Hit = tuple[str, int, int, int]
@@ -24,10 +26,11 @@ Hit = tuple[str, int, int, int]
 
 
 class Place(NamedTuple):
-    """A note in one context."""
+    """What ranking asks of a note; `subject` is "" where it is private. There are thousands, so
+    that they are left the plain rows they come as.
+    """
 
     position: int
-    context: str
     length: int
     told: int
     has_number: bool
@@ -52,8 +55,8 @@ class Tables:
         self._workspace = workspace
         self._connection = connections[using]
         quote = self._connection.ops.quote_name
-        self._posting, self._placement, self._tally = (
-            quote(model._meta.db_table) for model in (Posting, Placement, Tally)
+        self._posting, self._context, self._note = (
+            quote(model._meta.db_table) for model in (Posting, NoteContext, Note)
         )
 
     @property
@@ -64,33 +67,30 @@ class Tables:
     def newest_position(self) -> int:
         """Return the position of the note stored last, 0 without any."""
         newest = self._rows(
-            f"SELECT MAX(position) FROM {self._placement} WHERE workspace_id = %s",
+            f"SELECT MAX(position) FROM {self._note} WHERE workspace_id = %s",
             [self._workspace],
         )
         return newest[0][0] or 0
 
-    def statistics(self) -> tuple[Statistics, Statistics, list[str]]:
-        """Return those of the notes and of the contexts, and the subjects with the most notes."""
-        kind = Tally.Kind
-        found = {
-            name: Statistics(int(documents), int(length))
-            for name, documents, length in self._rows(
-                f"SELECT kind, documents, length FROM {self._tally}"
-                " WHERE workspace_id = %s AND kind IN (%s, %s)",
-                [self._workspace, kind.NOTES.value, kind.CONTEXTS.value],
-            )
-        }
-        subjects = self._rows(
-            f"SELECT name FROM {self._tally} WHERE workspace_id = %s AND kind = %s"
-            " ORDER BY documents DESC, name LIMIT %s",
-            [self._workspace, kind.SUBJECT.value, _MOST_SUBJECTS],
+    def statistics(self) -> Statistics:
+        """Return how many notes and terms there are."""
+        rows = Workspace.objects.using(self._connection.alias).filter(pk=self._workspace)
+        return Statistics(*rows.values_list("counted_notes", "counted_terms").get())
+
+    def context_count(self) -> int:
+        """Return how many contexts there are, 500 for more: each is one step along the index."""
+        following = (
+            f"SELECT n.context FROM {self._context} n WHERE n.workspace_id = %s AND n.context > "
         )
-        nothing = Statistics()
-        return (
-            found.get(kind.NOTES.value, nothing),
-            found.get(kind.CONTEXTS.value, nothing),
-            [name for (name,) in subjects],
+        ((count,),) = self._rows(
+            f"WITH RECURSIVE c (context, number) AS (SELECT MIN(context), 1 FROM {self._context}"
+            f" WHERE workspace_id = %s UNION ALL SELECT ({following} c.context"
+            " ORDER BY n.context LIMIT 1), c.number + 1 FROM c"
+            " WHERE c.context IS NOT NULL AND c.number < %s)"
+            " SELECT COUNT(context) FROM c",
+            [self._workspace, self._workspace, MOST_CONTEXTS],
         )
+        return int(count)
 
     def counts(self, reaches: Iterable[Reach]) -> dict[str, int]:
         """Return for each term there is in the reaches how many notes hold it."""
@@ -121,44 +121,38 @@ class Tables:
             )
         ]
 
-    def places(self, positions: Collection[int]) -> Iterator[tuple[Any, ...]]:
-        """Yield the columns of `Place` of each of these notes in each of its contexts."""
+    def places(self, positions: Collection[int]) -> Iterator[Place]:
+        """Yield the columns of `Place` of each of these notes."""
         for numbers in _lists(positions):
             yield from self._rows(
-                "SELECT position, context, length, told, has_number, subject"
-                f" FROM {self._placement} WHERE workspace_id = %s AND position IN ({numbers})",
+                "SELECT position, length, told, has_number,"
+                " CASE WHEN session = '' THEN subject ELSE '' END"
+                f" FROM {self._note} WHERE workspace_id = %s AND position IN ({numbers})",
+                [self._workspace],
+            )
+
+    def contexts(self, positions: Collection[int]) -> Iterator[tuple[int, str]]:
+        """Yield position and context of each of these notes in each of its contexts."""
+        for numbers in _lists(positions):
+            yield from self._rows(
+                f"SELECT position, context FROM {self._context}"
+                f" WHERE workspace_id = %s AND position IN ({numbers})",
                 [self._workspace],
             )
 
     def neighbours(self, positions: Collection[int]) -> Iterator[Neighbours]:
         """Yield (note, before, after) for each of these in each of its contexts; None at an end."""
         near = (
-            f"SELECT n.position FROM {self._placement} n WHERE n.workspace_id = p.workspace_id"
+            f"SELECT n.position FROM {self._context} n WHERE n.workspace_id = p.workspace_id"
             " AND n.context = p.context AND n.position"
         )
         for numbers in _lists(positions):
             yield from self._rows(
                 f"SELECT p.position, ({near} < p.position ORDER BY n.position DESC LIMIT 1),"
-                f" ({near} > p.position ORDER BY n.position LIMIT 1) FROM {self._placement} p"
-                f" WHERE p.workspace_id = %s AND p.position IN ({numbers}) AND p.context <> ''",
+                f" ({near} > p.position ORDER BY n.position LIMIT 1) FROM {self._context} p"
+                f" WHERE p.workspace_id = %s AND p.position IN ({numbers})",
                 [self._workspace],
             )
-
-    def context_lengths(self, contexts: Collection[str]) -> dict[str, int]:
-        """Return how many terms the notes of each context have."""
-        lengths: dict[str, int] = {}
-        names = sorted(contexts)
-        for start in range(0, len(names), 500):
-            batch = names[start : start + 500]
-            marks = ", ".join(["%s"] * len(batch))
-            lengths.update(
-                self._rows(
-                    f"SELECT name, length FROM {self._tally}"
-                    f" WHERE workspace_id = %s AND kind = %s AND name IN ({marks})",
-                    [self._workspace, Tally.Kind.CONTEXT.value, *batch],
-                )
-            )
-        return lengths
 
     def _union(self, columns: str, reaches: Iterable[Reach], end: str = "") -> list[Any]:
         """Return the rows of all reaches, each read along the index by a statement of its own.

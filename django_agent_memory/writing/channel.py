@@ -17,10 +17,8 @@ from django.utils import timezone
 from django_agent_memory.exceptions import Pruned, Refused
 from django_agent_memory.models import IndexEntry, Note, Revision, Workspace
 from django_agent_memory.models.details import (
-    COLUMNS,
     PLAIN,
     decode,
-    details_of,
     encode,
     fingerprint,
     note_columns,
@@ -32,9 +30,10 @@ from django_agent_memory.text import gate
 from django_agent_memory.text.folding import haystack
 
 from .changes import Change, Checked, batches, check
-from .knowledge import store_contexts, with_known_keys
-from .locking import lock, locked, run_serialised, upsert
-from .postings import store_postings
+from .knowledge import with_known_keys
+from .locked_states import lock_with_state, read_states
+from .locking import lock, run_serialised, upsert
+from .postings import Document, documents, store_postings
 from .state import State, View, unchanged, written
 
 MAX_ACTOR_LENGTH = 255
@@ -72,10 +71,11 @@ def apply(
     creates = then is not None or any(change.text is not None for change in checked)
 
     def write() -> list[Outcome]:
-        workspace = lock(path, using=alias, create=creates)
-        if workspace is None:
+        found = _open(path, checked, using=alias, create=creates)
+        if found is None:
             return _absent(checked)
-        transcript = Transcript(workspace, alias, actor, reason, session=session)
+        workspace, known = found
+        transcript = Transcript(workspace, alias, actor, reason, session=session, known=known)
         outcomes = transcript.write(checked)
         if then is not None:
             then(workspace, outcomes)
@@ -88,6 +88,18 @@ def check_signature(actor: str, reason: str) -> None:
     """Raise `Refused` unless `actor` and `reason` can sign a revision."""
     gate.check_text(actor, name="actor", limit=MAX_ACTOR_LENGTH)
     gate.check_text(reason, name="reason", limit=MAX_REASON_LENGTH)
+
+
+def _open(
+    path: str, changes: list[Checked], *, using: str, create: bool
+) -> tuple[Workspace, dict[str, State]] | None:
+    """Take the lock; where all is about one known key, return its state as well."""
+    if len(changes) == 1 and not changes[0].fingerprint:
+        (change,) = changes
+        found = lock_with_state(path, change.key, using=using, create=create)
+        return None if found is None else (found[0], {change.key: found[1]})
+    workspace = lock(path, using=using, create=create)
+    return None if workspace is None else (workspace, {})
 
 
 def _check_session(change: Checked, session: str | None) -> None:
@@ -115,6 +127,7 @@ class Transcript:
     revisions: list[Revision] = field(default_factory=list)
     now: datetime.datetime = field(default_factory=timezone.now)
     session: str | None = ""
+    known: dict[str, State] = field(default_factory=dict)
 
     @property
     def view(self) -> View:
@@ -132,27 +145,10 @@ class Transcript:
         return outcomes
 
     def read(self, keys: set[str]) -> dict[str, State]:
-        """Return the locked state of each key."""
-        # Sorted, so that two writers never lock the same rows in different orders.
-        wanted: dict[str, Any] = {"workspace": self.workspace, "key__in": sorted(keys)}
-        notes = locked(self.rows(Note).filter(**wanted), self.using).values_list(
-            "key", "body", "body_is_json", "revision", "position", "created_at", "pk", *COLUMNS
-        )
-        entries = locked(self.rows(IndexEntry).filter(**wanted), self.using)
-        summaries = dict(entries.values_list("key", "summary"))
-        states = {key: State(summary=summaries.get(key)) for key in keys}
-        for key, text, is_json, revision, position, created_at, pk, *details in notes:
-            states[key] = State(
-                text,
-                is_json,
-                summaries.get(key),
-                revision,
-                position,
-                created_at,
-                details_of(details),
-                pk,
-            )
-        return states
+        """Return the locked state of each key; what was read with the lock is not read again."""
+        if keys <= self.known.keys():
+            return {key: self.known.pop(key) for key in keys}
+        return read_states(self.workspace, keys, self.using)
 
     def revise(
         self, operation: str, key: str, state: Checked | State, *, session: str | None = None
@@ -189,7 +185,13 @@ class Transcript:
 
     def close(self) -> None:
         """Set the workspace's counters; the index has a new version only if its text may differ."""
-        values: dict[str, Any] = {"revision": self.workspace.revision, "updated_at": self.now}
+        workspace = self.workspace
+        values: dict[str, Any] = {
+            "revision": workspace.revision,
+            "counted_notes": workspace.counted_notes,
+            "counted_terms": workspace.counted_terms,
+            "updated_at": self.now,
+        }
         if self.index_changed:
             values["index_version"] = new_index_version()
         self.rows(Workspace).filter(pk=self.workspace.pk).update(**values)
@@ -205,10 +207,9 @@ class Transcript:
         after = dict(before)
         outcomes = [self._decide(change, after) for change in self._resolved(batch)]
         touched = {key: state for key, state in after.items() if state is not before[key]}
-        pks = self._store_notes(touched, before)
-        is_repair = any(change.operation == Revision.Operation.REPAIR for change in batch)
-        store_contexts(self, touched, before, pks, anew=is_repair)
-        store_postings(self, touched, before)
+        counted = documents(touched)
+        self._store_notes(touched, before, counted)
+        store_postings(self, counted, {key: before[key] for key in touched})
         self._store_entries(touched, before)
         self.store_revisions()
         return outcomes
@@ -268,8 +269,9 @@ class Transcript:
         )
         return seen
 
-    def _store_notes(self, after: dict[str, State], before: dict[str, State]) -> dict[str, int]:
-        """Write the notes, remove the lost ones, and return the primary keys of the written."""
+    def _store_notes(
+        self, after: dict[str, State], before: dict[str, State], counted: dict[str, Document]
+    ) -> None:
         kept = [
             Note(
                 workspace=self.workspace,
@@ -283,6 +285,7 @@ class Transcript:
                 updated_at=self.now,
                 specificity=specificity(key, state.details.contexts),
                 fingerprint=fingerprint(state.text, state.details, is_json=state.is_json),
+                **counted[key].columns,
                 **note_columns(state.details),
             )
             for key, state in after.items()
@@ -290,16 +293,6 @@ class Transcript:
         ]
         self._upsert(Note, kept)
         self._delete(Note, [key for key in after if _lost(before[key].text, after[key].text)])
-        return self._primary_keys(kept, before)
-
-    def _primary_keys(self, notes: list[Note], before: dict[str, State]) -> dict[str, int]:
-        known = {note.key: note.pk or before[note.key].pk for note in notes}
-        pks = {key: pk for key, pk in known.items() if pk is not None}
-        unknown = sorted(known.keys() - pks.keys())
-        if unknown:  # MySQL does not return those of an upsert
-            rows = self.rows(Note).filter(workspace=self.workspace, key__in=unknown)
-            pks.update(locked(rows, self.using).values_list("key", "pk"))
-        return pks
 
     def _store_entries(self, after: dict[str, State], before: dict[str, State]) -> None:
         changed = {

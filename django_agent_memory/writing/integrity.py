@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from django.db import models, router
-from django.db.models import Exists, Max, OuterRef
+from django.db.models import Max
 
-from django_agent_memory.models import IndexEntry, Note, NoteContext, Revision, Workspace
+from django_agent_memory.models import IndexEntry, Note, Revision, Workspace
 from django_agent_memory.models.details import PLAIN, decode, fingerprint, specificity
 from django_agent_memory.results import Defect, Details
 from django_agent_memory.text import gate
@@ -66,7 +66,6 @@ class _Rows:
 
     def __init__(self) -> None:
         self.note: Note | None = None
-        self.contexts: set[str] = set()
         self.summary: str | None = None
         self.last: Revision | None = None
 
@@ -87,8 +86,6 @@ class _Rows:
             found.append("entry_missing" if self.summary is None else "entry_differs")
         if self._is_stale(key, details):
             found.append("haystack_stale")
-        if self.contexts != set(details.contexts):
-            found.append("contexts_stale")
         if self._is_broken_json():
             found.append("broken_json")
         if self.last is not None and self.note.revision != self.last.number:
@@ -129,6 +126,7 @@ class _Rows:
             summary=self.summary,
             position=self.note.position,
             details=self.note.details,
+            length=self.note.length,
         )
 
     def _is_broken_json(self) -> bool:
@@ -164,15 +162,6 @@ def _of_workspace(workspace: Workspace, alias: str) -> Iterator[Defect]:
         yield Defect(kind="revisions_missing", key="", count=missing)
     if workspace.history_from > workspace.revision:
         yield Defect(kind="history_start_ahead", key="")
-    lonely = _lonely_contexts(workspace, alias).count()
-    if lonely:
-        yield Defect(kind="contexts_without_note", key="", count=lonely)
-
-
-def _lonely_contexts(workspace: Workspace, alias: str) -> models.QuerySet[NoteContext]:
-    """Return the context rows of notes that SQL deleted: nothing in the database holds them."""
-    rows = NoteContext.objects.using(alias).filter(workspace=workspace)
-    return rows.filter(~Exists(Note.objects.filter(pk=OuterRef("note"))))
 
 
 def _key_batches(workspace: Workspace, alias: str) -> Iterator[list[str]]:
@@ -203,8 +192,6 @@ def _rows_by_key(workspace: Workspace, keys: list[str], alias: str) -> dict[str,
     wanted: dict[str, Any] = {"workspace": workspace, "key__in": keys}
     for note in Note.objects.using(alias).filter(**wanted):
         rows[note.key].note = note
-    for key, context in _contexts(workspace, alias).filter(note__key__in=keys):
-        rows[key].contexts.add(context)
     entries = IndexEntry.objects.using(alias).filter(**wanted)
     for key, summary in entries.values_list("key", "summary"):
         rows[key].summary = summary
@@ -216,11 +203,6 @@ def _rows_by_key(workspace: Workspace, keys: list[str], alias: str) -> dict[str,
     return rows
 
 
-def _contexts(workspace: Workspace, alias: str) -> models.QuerySet[NoteContext, Any]:
-    rows = NoteContext.objects.using(alias).filter(workspace=workspace)
-    return rows.values_list("note__key", "context")
-
-
 def _repair_workspace(path: str, alias: str) -> list[Defect]:
     """Set the counters by the rows: the next write must find a free number."""
 
@@ -230,7 +212,6 @@ def _repair_workspace(path: str, alias: str) -> list[Defect]:
             return []
         found = list(_of_workspace(workspace, alias))
         if found:
-            _lonely_contexts(workspace, alias).delete()
             _set_counters(workspace, alias)
         return found
 
@@ -263,7 +244,8 @@ def _repair_keys(path: str, keys: list[str], actor: str, reason: str, alias: str
         # Whatever SQL did to the entries, the text in the cache does not show it.
         transcript = Transcript(workspace, alias, actor, reason, index_changed=True, session=None)
         transcript.write(changes)
-        recounting.recount(transcript, stale)
+        # What the rows of a mended note said was counted may have been as wrong as the rest.
+        recounting.recount_notes(transcript, stale.union(defective))
         return found
 
     return run_serialised(alias, write)

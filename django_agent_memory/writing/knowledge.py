@@ -1,14 +1,13 @@
-"""What the channel does for knowledge: find the note that a store repeats, keep context rows."""
+"""What a store without a key repeats goes to the note that says it."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from django_agent_memory.models import Note, NoteContext
+from django_agent_memory.models import Note
 
 from .changes import Checked
 from .locking import locked
-from .state import State
 
 if TYPE_CHECKING:
     from .channel import Transcript
@@ -33,34 +32,3 @@ def with_known_keys(transcript: Transcript, batch: list[Checked]) -> list[Checke
         else change
         for change in batch
     ]
-
-
-def store_contexts(
-    transcript: Transcript,
-    after: dict[str, State],
-    before: dict[str, State],
-    pks: dict[str, int],
-    *,
-    anew: bool = False,
-) -> None:
-    """Make the context rows of the touched notes what `after` says; of all of them if `anew`.
-
-    No statement for notes without contexts, one to remove and one to add for any number of others.
-    """
-    changed = [
-        key
-        for key, state in after.items()
-        if anew or state.details.contexts != before[key].details.contexts
-    ]
-    had = [
-        pk for key in changed if (pk := before[key].pk) and (anew or before[key].details.contexts)
-    ]
-    if had:
-        transcript.rows(NoteContext).filter(note__in=had).delete()
-    has = [
-        NoteContext(workspace=transcript.workspace, note_id=pks[key], context=context)
-        for key in changed
-        for context in after[key].details.contexts
-    ]
-    if has:
-        transcript.rows(NoteContext).bulk_create(has)

@@ -1,40 +1,29 @@
-"""Keeps what `find` counts in step with the notes, inside the critical section.
+"""Keeps what `find` reads in step with the notes, inside the critical section.
 
-The terms of a note are made anew from what it says; what is taken away is what the rows say, so
-that a changed analyser leaves nothing behind.
+Terms are made anew from what a note says. Sums are kept by what the note's row says was counted.
 """
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from django.db import connections
 
 from django_agent_memory.analysing import NoteTerms, analyse_note
-from django_agent_memory.models import Placement, Posting, Tally
+from django_agent_memory.models import Note, NoteContext, Posting
 from django_agent_memory.models.details import effective_contexts
-from django_agent_memory.models.posting import MOST_SUBJECT_CHARACTERS
-
-from .locking import locked, upsert
+from django_agent_memory.models.posting import private_context
+from django_agent_memory.results import Details
 
 if TYPE_CHECKING:
     from .channel import Transcript
     from .state import State
 
-TallyName = tuple[str, str]
+_Key = TypeVar("_Key")
 _ROWS_A_STATEMENT = 5_000
-
-
-class _Place(NamedTuple):
-    """What the placements of one note say."""
-
-    contexts: tuple[str, ...]
-    length: int
-    subject: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +32,13 @@ class Document:
 
     position: int
     contexts: tuple[str, ...]
-    subject: str
     found: NoteTerms
 
     @property
-    def place(self) -> _Place:
-        return _Place(self.contexts, len(self.found.terms), self.subject)
+    def columns(self) -> dict[str, Any]:
+        """What its note has of it."""
+        length, found = len(self.found.terms), self.found
+        return {"length": length, "told": found.told, "has_number": found.has_number}
 
     def postings(self) -> Iterator[tuple[str, int, int, int]]:
         """Yield term, position, frequency and place of each of its postings."""
@@ -57,11 +47,10 @@ class Document:
         for term, frequency in Counter(terms).items():
             yield term, self.position, frequency, places[term]
 
-    def placements(self) -> Iterator[tuple[Any, ...]]:
-        """Yield the columns of its placements, but for the workspace."""
-        length, found = len(self.found.terms), self.found
-        for context in self.contexts or ("",):
-            yield self.position, context, length, found.told, found.has_number, self.subject
+    def placed(self) -> Iterator[tuple[str, int]]:
+        """Yield each of its contexts with its position."""
+        for context in self.contexts:
+            yield context, self.position
 
 
 def document(key: str, state: State) -> Document:
@@ -75,160 +64,82 @@ def document(key: str, state: State) -> Document:
         contexts=details.contexts,
         happened_at=details.happened_at,
     )
+    return Document(state.position, counted_contexts(key, details), found)
+
+
+def documents(states: Mapping[str, State]) -> dict[str, Document]:
+    """Return what `find` counts of those that have a note."""
+    return {key: document(key, state) for key, state in states.items() if state.text is not None}
+
+
+def counted_contexts(key: str, details: Details) -> tuple[str, ...]:
+    """Return the contexts of a note by the names that rows have for them, in order."""
     contexts = effective_contexts(key, details.contexts)
-    subject = details.subject[:MOST_SUBJECT_CHARACTERS]
-    if details.session:
-        # What a note says raises those next to it and about the same: to others it is next to none.
-        contexts = tuple(sorted(_private(context, details.session) for context in contexts))
-        subject = ""
-    return Document(state.position, contexts, subject, found)
-
-
-def _private(context: str, session: str) -> str:
-    """Return a name that no other context has, given or private, and that tells nothing."""
-    digest = hashlib.blake2b(f"{session}\0{context}".encode(), digest_size=16)
-    return f"\x01{digest.hexdigest()}"
+    if not details.session:
+        return contexts
+    return tuple(sorted(private_context(details.session, context) for context in contexts))
 
 
 def store_postings(
-    transcript: Transcript, after: dict[str, State], before: dict[str, State]
+    transcript: Transcript, kept: Mapping[str, Document], before: Mapping[str, State]
 ) -> None:
-    """Replace what is counted of the touched notes.
+    """Replace what is counted of the notes in `before` by the documents `kept`.
 
-    Four statements for new notes, six if any was there before.
+    One statement for new notes, one for their contexts, one each for what there was.
     """
-    had = {state.position for key in after if (state := before[key]).text is not None}
-    kept = [document(key, state) for key, state in after.items() if state.text is not None]
-    replace_documents(transcript, had, kept)
+    had = {key: state for key, state in before.items() if state.position}
+    _take_away(transcript, Posting, {state.position for state in had.values()})
+    _insert(transcript, Posting, [row for one in kept.values() for row in one.postings()])
+    _store_contexts(transcript, kept, had)
+    workspace = transcript.workspace
+    gained = sum(len(one.found.terms) for one in kept.values())
+    gone = sum(state.length for state in had.values())
+    workspace.counted_notes = max(0, workspace.counted_notes + len(kept) - len(had))
+    workspace.counted_terms = max(0, workspace.counted_terms + gained - gone)
 
 
-def replace_documents(
-    transcript: Transcript, had: Collection[int], kept: Collection[Document]
+def _store_contexts(
+    transcript: Transcript, kept: Mapping[str, Document], had: Mapping[str, State]
 ) -> None:
-    """Take away what is counted of the notes at the positions `had`, and count those `kept`."""
-    changes = _Changes()
-    for place in _take_away(transcript, had):
-        changes.add(place, -1)
+    old = {
+        key: (state.position, counted_contexts(key, state.details)) for key, state in had.items()
+    }
+    new = {key: (one.position, one.contexts) for key, one in kept.items()}
+    gone = {place for key, place in old.items() if new.get(key) != place and place[1]}
+    _take_away(transcript, NoteContext, {position for position, _ in gone})
+    added = [one for key, one in kept.items() if old.get(key) != new[key]]
+    _insert(transcript, NoteContext, [row for one in added for row in one.placed()])
+
+
+def recount(transcript: Transcript, kept: Collection[Document]) -> None:
+    """Count these notes anew, whatever was counted of them; the sums are left as they are."""
+    positions = {one.position for one in kept}
+    for model in (Posting, NoteContext):
+        _take_away(transcript, model, positions)
+    _insert(transcript, Posting, [row for one in kept for row in one.postings()])
+    _insert(transcript, NoteContext, [row for one in kept for row in one.placed()])
     for one in kept:
-        changes.add(one.place, 1)
-    # In the order of the index, so that each of its pages is written once a batch.
-    _insert(transcript, Posting, sorted(row for one in kept for row in one.postings()))
-    _insert(transcript, Placement, sorted(row for one in kept for row in one.placements()))
-    changes.write(transcript)
+        notes = transcript.rows(Note).filter(workspace=transcript.workspace)
+        notes.filter(position=one.position).update(**one.columns)
 
 
-def forget_postings(transcript: Transcript, positions: Collection[int] | None) -> None:
-    """Take away what is counted of the notes at the positions; of all notes if None."""
-    if positions is not None:
-        replace_documents(transcript, positions, ())
-        return
-    for model in (Posting, Placement, Tally):
+def forget_all(transcript: Transcript) -> None:
+    """Take away what is counted of all notes of the workspace."""
+    for model in (Posting, NoteContext):
         transcript.rows(model).filter(workspace=transcript.workspace).delete()
+    transcript.workspace.counted_notes = transcript.workspace.counted_terms = 0
 
 
-class _Changes:
-    """What a batch adds to each tally."""
-
-    def __init__(self) -> None:
-        self._documents: Counter[TallyName] = Counter()
-        self._length: Counter[TallyName] = Counter()
-
-    def add(self, place: _Place, sign: int) -> None:
-        """Count one note (`sign` 1), or count it no longer (-1)."""
-        kind = Tally.Kind
-        names = [(kind.NOTES.value, "")]
-        names += [(kind.CONTEXT.value, context) for context in place.contexts]
-        if place.subject:
-            names.append((kind.SUBJECT.value, place.subject))
-        for name in names:
-            self._documents[name] += sign
-            self._length[name] += sign * place.length
-        # A context is one document, counted below where it appears or goes.
-        self._length[kind.CONTEXTS.value, ""] += sign * place.length * len(place.contexts)
-
-    def write(self, transcript: Transcript) -> None:
-        """Read the tallies, locked, and write them anew; those of nothing are removed."""
-        touched = {
-            name
-            for name in (*self._documents, *self._length)
-            if self._documents[name] or self._length[name]
-        }
-        if not touched:
-            return
-        contexts = (Tally.Kind.CONTEXTS.value, "")
-        tallies = _read_tallies(transcript, {*touched, contexts})
-        appeared = 0
-        for name in touched - {contexts}:
-            documents, length = tallies.get(name, (0, 0))
-            left = max(0, documents + self._documents[name])
-            tallies[name] = (left, max(0, length + self._length[name]))
-            if name[0] == Tally.Kind.CONTEXT:
-                appeared += (left > 0) - (documents > 0)
-        documents, length = tallies.get(contexts, (0, 0))
-        length = max(0, length + self._length[contexts])
-        tallies[contexts] = (max(0, documents + appeared), length)
-        _write_tallies(transcript, tallies)
-
-
-def _read_tallies(
-    transcript: Transcript, names: Iterable[TallyName]
-) -> dict[TallyName, tuple[int, int]]:
-    wanted = {
-        "workspace": transcript.workspace,
-        "kind__in": sorted({kind for kind, _ in names}),
-        "name__in": sorted({name for _, name in names}),
-    }
-    rows = locked(transcript.rows(Tally).filter(**wanted), transcript.using)
-    return {
-        (kind, name): (documents, length)
-        for kind, name, documents, length in rows.values_list("kind", "name", "documents", "length")
-    }
-
-
-def _write_tallies(transcript: Transcript, tallies: dict[TallyName, tuple[int, int]]) -> None:
-    named = (Tally.Kind.CONTEXT, Tally.Kind.SUBJECT)
-    empty = [name for name, (documents, _) in tallies.items() if name[0] in named and not documents]
-    rows = [
-        Tally(
-            workspace_id=transcript.workspace.pk,
-            kind=kind,
-            name=name,
-            documents=documents,
-            length=length,
-        )
-        for (kind, name), (documents, length) in sorted(tallies.items())
-        if (kind, name) not in empty
-    ]
-    identity = ["workspace", "kind", "name"]
-    overwrite = ["documents", "length"]
-    upsert(Tally, rows, identity=identity, overwrite=overwrite, using=transcript.using)
-    for kind in named:
-        gone = [name for of_kind, name in empty if of_kind == kind]
-        if gone:
-            of_workspace = transcript.rows(Tally).filter(workspace=transcript.workspace)
-            of_workspace.filter(kind=kind, name__in=gone).delete()
-
-
-def _take_away(transcript: Transcript, positions: Collection[int]) -> Iterable[_Place]:
-    """Delete what is counted of the notes at the positions, and return what was."""
-    if not positions:
-        return ()
-    wanted = {"workspace": transcript.workspace, "position__in": sorted(positions)}
-    placements = transcript.rows(Placement).filter(**wanted)
-    contexts: dict[int, list[str]] = {}
-    others: dict[int, tuple[int, str]] = {}
-    for position, context, *other in locked(placements, transcript.using).values_list(
-        "position", "context", "length", "subject"
-    ):
-        contexts.setdefault(position, []).extend([context] if context else [])
-        others[position] = tuple(other)
-    transcript.rows(Posting).filter(**wanted).delete()
-    placements.delete()
-    return [_Place(tuple(contexts[position]), *others[position]) for position in contexts]
+def _take_away(transcript: Transcript, model: type[Any], positions: Collection[int]) -> None:
+    if positions:
+        wanted = {"workspace": transcript.workspace, "position__in": sorted(positions)}
+        transcript.rows(model).filter(**wanted).delete()
 
 
 def _insert(transcript: Transcript, model: type[Any], rows: list[tuple[Any, ...]]) -> None:
-    """Insert rows of the model's columns after `pk` and the workspace."""
+    """Insert rows of the model's columns after the workspace."""
+    # In the order of the index, so that each of its pages is written once a batch.
+    rows.sort()
     connection = connections[transcript.using]
     quote = connection.ops.quote_name
     columns = [field.column for field in model._meta.concrete_fields]

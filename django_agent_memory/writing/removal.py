@@ -17,7 +17,6 @@ from django_agent_memory.exceptions import Refused
 from django_agent_memory.models import (
     IndexEntry,
     Note,
-    NoteContext,
     RecordedCall,
     Revision,
     Workspace,
@@ -28,8 +27,8 @@ from django_agent_memory.text import gate
 
 from .changes import check_revision
 from .channel import Transcript, check_signature
-from .locking import lock, locked, run_serialised
-from .postings import forget_postings
+from .locking import lock, run_serialised
+from .postings import forget_all, store_postings
 
 
 def redact(
@@ -165,12 +164,11 @@ def _blank_calls(
 
 def _erase(workspace: Workspace, key: str | None, alias: str) -> Erased:
     of_key = {} if key is None else {"key": key}
-    notes = Note.objects.using(alias).filter(workspace=workspace, **of_key)
-    positions = locked(notes, alias).values_list("position", flat=True)
-    forget_postings(Transcript(workspace, alias, "", ""), None if key is None else set(positions))
-    contexts = NoteContext.objects.using(alias).filter(workspace=workspace)
-    # Before the notes that they name.
-    (contexts if key is None else contexts.filter(note__key=key)).delete()
+    transcript = Transcript(workspace, alias, "", "")
+    if key is None:
+        forget_all(transcript)
+    else:
+        store_postings(transcript, {}, transcript.read({key}))
     counts = {
         name: model._default_manager.using(alias).filter(workspace=workspace, **of_key).delete()[0]
         for name, model in (
@@ -187,6 +185,8 @@ def _erase(workspace: Workspace, key: str | None, alias: str) -> Erased:
         # which would name the key, is not kept.
         Workspace.objects.using(alias).filter(pk=workspace.pk).update(
             revision=F("revision") + 1,
+            counted_notes=workspace.counted_notes,
+            counted_terms=workspace.counted_terms,
             revisions_removed=F("revisions_removed") + counts["revisions"] + 1,
             index_version=new_index_version(),
             updated_at=timezone.now(),

@@ -53,7 +53,8 @@ class State(NamedTuple):
     position: int = 0
     created_at: datetime.datetime = datetime.datetime.min  # noqa: DTZ901  (never stored)
     details: Details = PLAIN
-    pk: int | None = None
+    length: int = 0
+    """The terms that find counts of it."""
 
     def has_expired(self, view: View) -> bool:
         """Whether there is a note that no read shows any more."""
@@ -114,7 +115,7 @@ class State(NamedTuple):
     def after(self, change: Checked, number: int, view: View) -> State:
         """Return the state that `change`, written as revision `number`, leaves."""
         if change.text is None:
-            return State(pk=self.pk)
+            return State()
         replaces = self.text is not None and not self.is_gone(view)
         return State(
             change.text,
@@ -124,7 +125,6 @@ class State(NamedTuple):
             self.position if replaces and self.position else number,  # 0 is that of raw SQL
             self.created_at if replaces else view.now,
             change.details or PLAIN,
-            self.pk,
         )
 
     def expect(self, change: Checked, view: View) -> None:

@@ -45,7 +45,7 @@ class Formula:
     after: float = 0.1
     context: float = 0.5
     context_k1: float = 1.2
-    context_b: float = 0.3
+    context_b: float = 0.0
     subject: float = 3.0
     pair: float = 0.3
     family: float = 0.4
