@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.apps import AppConfig
+from django.core.signals import request_finished
 from django.db.models.signals import post_migrate
 from django.utils.translation import gettext_lazy as _
 
@@ -22,7 +23,9 @@ class AgentMemoryConfig(AppConfig):
         from .search.upkeep import after_migrate
         from .sessions import after_logout
         from .sources.starting import after_migrate as run_sources
+        from .usage import after_request
 
         post_migrate.connect(after_migrate, sender=self)
-        user_logged_out.connect(after_logout)
         post_migrate.connect(run_sources, sender=self)
+        user_logged_out.connect(after_logout)
+        request_finished.connect(after_request)

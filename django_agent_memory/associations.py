@@ -1,7 +1,7 @@
 """Knowledge by what it is about: which notes a query and filters find, and in which order.
 
 A filter is exact and all have to fit. With a query, the ranker orders what fits; without one, the
-order is weight, recency (when it happened, else when it was last stored), specificity, key.
+order is weight, recency (when it was last stored or recalled), specificity, key.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Any, TypedDict
 
 from django.db.models import Exists, OuterRef, Q
-from django.db.models.functions import Coalesce
 from django.utils.module_loading import import_string
 
 from . import writing
@@ -24,6 +23,7 @@ from .models.note import NoteQuerySet, body_value
 from .models.posting import private_context
 from .results import Finding, Found, Outcome, fields_of
 from .text import gate
+from .usage import with_recency
 from .writing import details as rules
 
 _TRIES = 10
@@ -215,6 +215,7 @@ def _ranked(
     rank = import_string(conf.ranker)
     notes = Note.objects.using(using).filter(workspace=workspace).live(session=session)
     notes = _filtered(notes, question, path, session)
+    notes = with_recency(notes)
     ranked: list[Any] = rank(notes, question.query, workspace=workspace, limit=limit, using=using)
     return ranked
 
@@ -258,8 +259,7 @@ def _tied_to(context: str, path: str, session: str) -> Q:
 
 
 def _in_order(notes: NoteQuerySet) -> NoteQuerySet:
-    recency = Coalesce("happened_at", "updated_at")
-    return notes.order_by("-weight", recency.desc(), "-specificity", "key")
+    return with_recency(notes).order_by("-weight", "-recency", "-specificity", "key")  # type: ignore[misc]
 
 
 def _rows(path: str, pks: Sequence[int], using: str) -> dict[int, tuple[Any, ...]]:

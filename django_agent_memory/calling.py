@@ -103,6 +103,11 @@ class Calling:
     def _reads_from(self) -> str:
         return self.using or router.db_for_read(Note)
 
+    def _counts_in(self) -> str | None:
+        """Return where recalls are counted; nowhere if the alias may be that of a replica."""
+        alias = router.db_for_write(Note)
+        return alias if self.using in (None, alias) else None
+
     def _writes_to(self) -> str:
         return self.using or router.db_for_write(Note)
 

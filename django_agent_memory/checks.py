@@ -21,7 +21,7 @@ _CHARACTERS = "characters"
 
 @register()
 def check_settings(app_configs: Sequence[AppConfig] | None = None, **_: Any) -> list[CheckMessage]:
-    """Report each `AGENT_MEMORY_*` value that cannot work (E001 to E015)."""
+    """Report each `AGENT_MEMORY_*` value that cannot work (E001 to E016)."""
     found = [
         _whole_number("E001", "MAX_KEY_LENGTH", conf.max_key_length, 1, 512, _CHARACTERS),
         _whole_number("E002", "MAX_SUMMARY_LENGTH", conf.max_summary_length, 1, None, _CHARACTERS),
@@ -38,6 +38,9 @@ def check_settings(app_configs: Sequence[AppConfig] | None = None, **_: Any) -> 
         _whole_number("E013", "SESSION_HOURS", conf.session_hours, 1, 87_600, "hours"),
         _prompts(),
         _run_sources(),
+        None
+        if conf.usage_seconds is None
+        else _whole_number("E016", "USAGE_SECONDS", conf.usage_seconds, 0, 86_400, "seconds"),
     ]
     return [message for message in found if message is not None]
 

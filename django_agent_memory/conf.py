@@ -90,6 +90,11 @@ class Settings:
         return self._read("EMBEDDER", cast("str | None", None))
 
     @property
+    def usage_seconds(self) -> int | None:
+        """Seconds for which recalls are kept in memory before they are written; None: never."""
+        return self._read("USAGE_SECONDS", cast("int | None", 60))
+
+    @property
     def prompts(self) -> dict[str, Any]:
         """Declared prompts by name: what `prompts.declared` takes, or the path of a TOML file."""
         return self._read("PROMPTS", cast("dict[str, Any]", {}))

@@ -8,7 +8,7 @@ from typing import Any, TypeVar, Unpack, cast
 
 from django.db import transaction
 
-from . import associations, history, index, reading, rollback, search, stats, writing
+from . import associations, history, index, reading, rollback, search, stats, usage, writing
 from .associations import Filters, Known, Stored
 from .calling import Calling
 from .conf import conf
@@ -44,6 +44,7 @@ from .values import Values
 _ROLLBACK_TRIES = 10
 
 _Owner = TypeVar("_Owner")
+_Found = TypeVar("_Found")
 
 
 class Memory(Calling):
@@ -279,12 +280,12 @@ class Memory(Calling):
     def recall(self, key: str) -> Recalled | None:
         """Return the note under exactly `key`, or None."""
         gate.check_key(key, limit=conf.max_key_length)
-        return cast("Recalled | None", self._read("recall", reading.recall, key=key))
+        return self._used(cast("Recalled | None", self._read("recall", reading.recall, key=key)))
 
     def lookup(self, key: str) -> Recalled | Unknown:
         """Return the note under exactly `key`, or the near keys that may have been meant."""
         gate.check_key(key, limit=conf.max_key_length)
-        return cast("Recalled | Unknown", self._read("lookup", reading.lookup, key=key))
+        return self._used(cast("Recalled | Unknown", self._read("lookup", reading.lookup, key=key)))
 
     def list_memories(self) -> tuple[IndexLine, ...]:
         """Return every index entry, in key order."""
@@ -403,6 +404,14 @@ class Memory(Calling):
         if not self.session:
             raise Refused("Only a memory with a session can keep a note to itself.")
         return self.session
+
+    def _used(self, found: _Found) -> _Found:
+        """Note that a note was recalled, and return what was found."""
+        if isinstance(found, Recalled) and not (self.read_only or self.replayed):
+            alias = self._counts_in()
+            if alias is not None:
+                usage.recalled(self.path, found.key, using=alias)
+        return found
 
     def _with_suggestions(self, outcomes: list[Outcome]) -> Outcome:
         (outcome,) = outcomes

@@ -13,6 +13,16 @@ class Migration(migrations.Migration):
 
     operations = [
         migrations.CreateModel(
+            name='NoteUsage',
+            fields=[
+                ('pk', models.CompositePrimaryKey('workspace_id', 'position', blank=True, editable=False, primary_key=True, serialize=False)),
+                ('workspace', models.ForeignKey(db_constraint=False, db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='agent_memory.workspace')),
+                ('position', models.PositiveBigIntegerField()),
+                ('recalled_at', models.DateTimeField(verbose_name='recalled')),
+                ('recall_count', models.PositiveBigIntegerField(default=0, verbose_name='recalls')),
+            ],
+        ),
+        migrations.CreateModel(
             name='NoteContext',
             fields=[
                 ('pk', models.CompositePrimaryKey('workspace_id', 'context', 'position', blank=True, editable=False, primary_key=True, serialize=False)),

@@ -5,6 +5,7 @@ from .journal import RecordedCall
 from .note import IndexEntry, Note
 from .posting import NoteContext, Posting
 from .revision import Revision
+from .usage import NoteUsage
 from .workspace import Workspace
 
 __all__ = [
@@ -12,6 +13,7 @@ __all__ = [
     "IndexEntry",
     "Note",
     "NoteContext",
+    "NoteUsage",
     "Posting",
     "RecordedCall",
     "Revision",

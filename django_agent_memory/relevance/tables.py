@@ -55,8 +55,8 @@ class Tables:
         self._workspace = workspace
         self._connection = connections[using]
         quote = self._connection.ops.quote_name
-        self._posting, self._context, self._note = (
-            quote(model._meta.db_table) for model in (Posting, NoteContext, Note)
+        self._posting, self._context, self._note, self._space = (
+            quote(model._meta.db_table) for model in (Posting, NoteContext, Note, Workspace)
         )
 
     @property
@@ -74,8 +74,11 @@ class Tables:
 
     def statistics(self) -> Statistics:
         """Return how many notes and terms there are."""
-        rows = Workspace.objects.using(self._connection.alias).filter(pk=self._workspace)
-        return Statistics(*rows.values_list("counted_notes", "counted_terms").get())
+        ((notes, terms),) = self._rows(
+            f"SELECT counted_notes, counted_terms FROM {self._space} WHERE id = %s",
+            [self._workspace],
+        )
+        return Statistics(notes, terms)
 
     def context_count(self) -> int:
         """Return how many contexts there are, 500 for more: each is one step along the index."""

@@ -10,6 +10,8 @@ from .clearing import clear
 from .details import KEEP, Contexts, Keep
 from .expiry import forget_expired
 from .integrity import find_defects, repair
+from .locking import upsert
+from .patience import impatient
 from .removal import erase, prune_revisions, redact
 from .sessions import check_session, end_session
 from .workspaces import WorkspaceValues, configure
@@ -35,7 +37,9 @@ __all__ = [
     "erase",
     "find_defects",
     "forget_expired",
+    "impatient",
     "prune_revisions",
     "redact",
     "repair",
+    "upsert",
 ]

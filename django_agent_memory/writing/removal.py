@@ -17,6 +17,7 @@ from django_agent_memory.exceptions import Refused
 from django_agent_memory.models import (
     IndexEntry,
     Note,
+    NoteUsage,
     RecordedCall,
     Revision,
     Workspace,
@@ -165,10 +166,14 @@ def _blank_calls(
 def _erase(workspace: Workspace, key: str | None, alias: str) -> Erased:
     of_key = {} if key is None else {"key": key}
     transcript = Transcript(workspace, alias, "", "")
+    used = NoteUsage.objects.using(alias).filter(workspace=workspace)
     if key is None:
         forget_all(transcript)
+        used.delete()
     else:
-        store_postings(transcript, {}, transcript.read({key}))
+        states = transcript.read({key})
+        store_postings(transcript, {}, states)
+        used.filter(position=states[key].position).delete()
     counts = {
         name: model._default_manager.using(alias).filter(workspace=workspace, **of_key).delete()[0]
         for name, model in (

@@ -16,8 +16,11 @@ from datetime import UTC, datetime, timedelta
 from unittest import mock
 
 from django_agent_memory import writing
+from django_agent_memory.analysing import NoteTerms
 from django_agent_memory.models import Note, Posting, Workspace
 from django_agent_memory.relevance import rank
+from django_agent_memory.writing.postings import Document
+from django_agent_memory.writing.state import State
 from tests.relevance.testset import Note as Said
 from tests.relevance.testset import workspaces
 
@@ -119,12 +122,18 @@ def _postings(*, kept: bool) -> Iterator[None]:
     if kept:
         yield
     else:
-        with mock.patch("django_agent_memory.writing.channel.store_postings", _nothing):
+        channel = "django_agent_memory.writing.channel"
+        with (
+            mock.patch(f"{channel}.documents", _nothing_said),
+            mock.patch(f"{channel}.store_postings"),
+        ):
             yield
 
 
-def _nothing(*_: object) -> None:
-    """Store no postings."""
+def _nothing_said(states: dict[str, State]) -> dict[str, Document]:
+    """Analyse no note."""
+    nothing = NoteTerms(terms=[], told=0, has_number=False)
+    return {key: Document(state.position, (), nothing) for key, state in states.items()}
 
 
 def _store(path: str, count: int, said: list[Said]) -> float:
