@@ -21,6 +21,7 @@ from .models import Note, NoteContext, Workspace
 from .models.details import COLUMNS, details_of
 from .models.note import NoteQuerySet, body_value
 from .models.posting import private_context
+from .relevance import ties
 from .results import Finding, Found, Outcome, fields_of
 from .text import gate
 from .usage import with_recency
@@ -148,7 +149,9 @@ def find(
         return ()
     if not query:
         rows = _in_order(_fitting(path, question, using, session))[:limit]
-        return tuple(_found(row) for row in rows.values_list(*_TEXT, *_TIMES, *COLUMNS))
+        decided = ("weight", "recency", "specificity")
+        found = rows.values_list(*decided, *_TEXT, *_TIMES, *COLUMNS)
+        return tuple(_found(row[3:], parts=ties(*row[:3])) for row in found)
     ranked = _ranked(path, question, limit, using, session)
     rows_by_pk = _rows(path, [one.pk for one in ranked], using)
     return tuple(

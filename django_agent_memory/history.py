@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from .exceptions import Pruned
 from .models import Revision, Workspace
-from .models.details import decode, stored
+from .models.details import stored
 from .models.revision import RevisionQuerySet
 from .results import Revised, fields_of
 from .text import rendering
@@ -98,7 +98,7 @@ def revised(row: Revision) -> Revised:
         actor=row.actor,
         reason=row.reason,
         created_at=row.created_at,
-        **fields_of(decode(row.details, row.expires_at)),
+        **fields_of(row.known),
     )
 
 

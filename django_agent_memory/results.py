@@ -129,9 +129,11 @@ class Match:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found(Details):
-    """A note that find returned, with its `score` and the named `parts` that add up to it.
+    """A note that find returned, with its `score` and the named `parts` of it.
 
-    Both are zero and empty where nothing was asked for but filters.
+    A score is 0 where nothing was asked for but filters. `parts` are those of `relevance.Ranked`:
+    what the score is made of, and `weight`, `recency` and `specificity`, which decide between equal
+    scores.
     """
 
     key: str
@@ -256,6 +258,8 @@ class Erased:
     index_entries: int
     revisions: int
     recorded_calls: int
+    postings: int = 0
+    contexts: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

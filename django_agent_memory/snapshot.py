@@ -13,7 +13,6 @@ from .exceptions import Refused
 from .history import Moment, check_moment
 from .memory import Memory
 from .models import Revision, Workspace
-from .models.details import decode
 from .models.note import body_value
 from .models.revision import RevisionQuerySet
 from .results import (
@@ -68,7 +67,7 @@ class Snapshot(Memory):
             created_at=self._created_at(row),
             updated_at=row.created_at,
             workspace_revision=self.number,
-            **fields_of(decode(row.details, row.expires_at)),
+            **fields_of(row.known),
         )
 
     def lookup(self, key: str) -> Recalled | Unknown:

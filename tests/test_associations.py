@@ -454,26 +454,29 @@ def test_found_has_all_there_is(memory: Memory) -> None:
     (found,) = memory.find(slot="system")
     assert said(found) == KEPT
     assert (found.key, found.body, found.text, found.summary) == ("k", {"a": 1}, '{"a":1}', "s")
-    assert (found.revision, found.score, found.parts) == (1, 0.0, {})
+    assert (found.revision, found.score) == (1, 0.0)
+    moment = found.updated_at.timestamp()
+    assert found.parts == {"weight": found.weight, "recency": moment, "specificity": 2.0}
 
 
 def test_the_order_of_filters_alone(memory: Memory) -> None:
-    for key, known in {
-        "light": {"weight": 0.5, "happened_at": SAID + DAY},
-        "old": {"happened_at": SAID - DAY},
-        "b/none": {"happened_at": SAID, "context": ()},
-        "broad": {"happened_at": SAID, "context": "src"},
-        "narrow": {"happened_at": SAID, "context": ["src", "src/app/views.py"]},
-        "none-1": {"happened_at": SAID},
-        "none-2": {"happened_at": SAID},
-        "new": {"happened_at": SAID + DAY},
-        "heavy": {"weight": 2, "happened_at": SAID - DAY},
-        "undated": {"weight": 1},
-    }.items():
-        memory.remember(key, None, "text", slot="s", **known)  # type: ignore[arg-type]
+    memory.remember("old", None, "text", slot="s")
+    memory.apply(
+        Save(key=key, body="text", slot="s", **known)  # type: ignore[arg-type]
+        for key, known in {
+            "light": {"weight": 0.5},
+            "b/none": {"context": ()},
+            "broad": {"context": "src"},
+            "narrow": {"context": ["src", "src/app/views.py"]},
+            "none-1": {},
+            "none-2": {},
+            "heavy": {"weight": 2, "happened_at": SAID - DAY},
+        }.items()
+    )
+    # When it happened does not make it more recent.
+    memory.remember("new", None, "text", slot="s", happened_at=SAID - DAY)
     assert keys(memory.find(slot="s")) == [
         "heavy",
-        "undated",
         "new",
         "narrow",
         "b/none",
@@ -483,7 +486,7 @@ def test_the_order_of_filters_alone(memory: Memory) -> None:
         "old",
         "light",
     ]
-    assert keys(memory.find(slot="s", limit=2)) == ["heavy", "undated"]
+    assert keys(memory.find(slot="s", limit=2)) == ["heavy", "new"]
 
 
 @pytest.mark.parametrize(("count", "limit", "expected"), [(10, None, 10), (11, 10, 10), (9, 10, 9)])
@@ -554,7 +557,7 @@ class Ranked(NamedTuple):
 def longest_first(notes: Any, query: str, *, workspace: int, limit: int | None, using: str) -> Any:
     """A ranker for tests."""
     rows = [row for row in notes.values_list("pk", "body") if query in row[1]]
-    rows.sort(key=lambda row: -len(row[1]))
+    rows.sort(key=lambda row: (-len(row[1]), row[0]))
     return [Ranked(pk, float(len(body)), {"length": 1.0}) for pk, body in rows][:limit]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django_agent_memory.exceptions import Refused
+from django_agent_memory.results import Details
 
 from .moments import parse_aware_moment
 
@@ -18,6 +19,20 @@ KNOWN = (
     "happened_at",
     "expires_at",
 )
+
+
+def known_fields(details: Details) -> dict[str, Any]:
+    """Return what is known as the fields of an answer."""
+    return {
+        "kind": details.kind,
+        "slot": details.slot,
+        "subject": details.subject,
+        "weight": details.weight,
+        "contexts": list(details.contexts),
+        "source": details.source,
+        "happened_at": details.happened_at,
+        "expires_at": details.expires_at,
+    }
 
 
 def read_known(fields: dict[str, Any]) -> dict[str, Any]:

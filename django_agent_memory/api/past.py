@@ -13,6 +13,7 @@ from django_agent_memory.memory import Memory
 from django_agent_memory.results import Revised
 
 from .base import Endpoint
+from .known import known_fields
 from .moments import parse_aware_moment
 from .parsing import (
     call_name,
@@ -178,6 +179,7 @@ def _as_json(revised: Revised) -> dict[str, Any]:
         "exists": revised.exists,
         "summary": revised.summary,
         "body": revised.body,
+        **known_fields(revised),
         "redacted": revised.redacted,
         "actor": revised.actor,
         "reason": revised.reason,

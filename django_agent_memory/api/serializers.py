@@ -67,16 +67,16 @@ class NoteReceiptSerializer(_RowSerializer):
 
 
 class _DetailsSerializer(serializers.Serializer):  # type: ignore[type-arg]
-    """What a note has beside its text; `details` of the row holds it."""
+    """What a note has beside its text; `known` of the row holds it."""
 
-    kind = serializers.CharField(source="details.kind")
-    slot = serializers.CharField(source="details.slot")
-    subject = serializers.CharField(source="details.subject")
-    weight = serializers.FloatField(source="details.weight")
-    contexts = serializers.ListField(source="details.contexts")
-    source = serializers.CharField(source="details.source")  # type: ignore[assignment]
-    happened_at = Moment(source="details.happened_at", allow_null=True)
-    expires_at = Moment(source="details.expires_at", allow_null=True)
+    kind = serializers.CharField(source="known.kind")
+    slot = serializers.CharField(source="known.slot")
+    subject = serializers.CharField(source="known.subject")
+    weight = serializers.FloatField(source="known.weight")
+    contexts = serializers.ListField(source="known.contexts")
+    source = serializers.CharField(source="known.source")  # type: ignore[assignment]
+    happened_at = Moment(source="known.happened_at", allow_null=True)
+    expires_at = Moment(source="known.expires_at", allow_null=True)
 
 
 class NoteLineSerializer(NoteReceiptSerializer, _DetailsSerializer):
@@ -113,8 +113,8 @@ class RevisionLineSerializer(_RowSerializer):
     created_at = Moment()
 
 
-class RevisionSerializer(RevisionLineSerializer):
-    """A revision with the body that was stored; null after a forget (and `has_body` false)."""
+class RevisionSerializer(RevisionLineSerializer, _DetailsSerializer):
+    """A revision with what was known; its body is null after a forget (and `has_body` false)."""
 
     has_body = serializers.SerializerMethodField()
     body = Body(source="value")

@@ -86,23 +86,45 @@ class Note(models.Model):
     updated_at = models.DateTimeField(_("updated"), default=timezone.now)
 
     kind = KeyField(
-        _("kind"), max_length=64, blank=True, help_text=_("What sort of memory; free text.")
+        _("kind"),
+        max_length=64,
+        blank=True,
+        default="",
+        db_default="",
+        help_text=_("What sort of memory; free text."),
     )
     slot = KeyField(
-        _("slot"), max_length=64, blank=True, help_text=_("Where in a prompt it goes; free text.")
+        _("slot"),
+        max_length=64,
+        blank=True,
+        default="",
+        db_default="",
+        help_text=_("Where in a prompt it goes; free text."),
     )
     subject = KeyField(
         _("subject"),
         max_length=255,
         blank=True,
+        default="",
+        db_default="",
         help_text=_("Whom or what it is about, or who said it."),
     )
-    weight = models.FloatField(_("weight"), default=1.0)
+    weight = models.FloatField(_("weight"), default=1.0, db_default=1.0)
     source = KeyField(
-        _("source"), max_length=255, blank=True, help_text=_("What it was taken from.")
+        _("source"),
+        max_length=255,
+        blank=True,
+        default="",
+        db_default="",
+        help_text=_("What it was taken from."),
     )
     session = KeyField(
-        _("session"), max_length=255, blank=True, help_text=_("The only session that sees it.")
+        _("session"),
+        max_length=255,
+        blank=True,
+        default="",
+        db_default="",
+        help_text=_("The only session that sees it."),
     )
     happened_at = models.DateTimeField(_("happened"), null=True, blank=True)
     expires_at = models.DateTimeField(
@@ -112,25 +134,30 @@ class Note(models.Model):
         _("contexts"),
         blank=True,
         default="",
+        db_default="",
         help_text=_("What it is tied to, as a JSON list; empty: the path its key lies under."),
     )
     specificity = models.PositiveSmallIntegerField(
-        default=0, editable=False, help_text="Path segments of its narrowest context."
+        default=0, db_default=0, editable=False, help_text="Path segments of its narrowest context."
     )
     fingerprint = models.CharField(
         max_length=32,
         default="",
+        db_default="",
         editable=False,
         help_text="Digest of body, contexts, slot, source and session: what store compares.",
     )
     length = models.PositiveIntegerField(
-        default=0, editable=False, help_text="Number of terms that find counts."
+        default=0, db_default=0, editable=False, help_text="Number of terms that find counts."
     )
     told = models.PositiveIntegerField(
-        default=0, editable=False, help_text="Number of those in summary and body."
+        default=0, db_default=0, editable=False, help_text="Number of those in summary and body."
     )
     has_number = models.BooleanField(
-        default=False, editable=False, help_text="Whether there is a number among those."
+        default=False,
+        db_default=False,
+        editable=False,
+        help_text="Whether there is a number among those.",
     )
 
     # A join and no column: entry and note share workspace and key and may each be missing, so there
@@ -182,7 +209,7 @@ class Note(models.Model):
         return str(self.key)
 
     @property
-    def details(self) -> Details:
+    def known(self) -> Details:
         """What it has beside its text; reading is total, whatever its columns hold."""
         return details_of([getattr(self, name) for name in COLUMNS])
 

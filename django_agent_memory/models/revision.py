@@ -9,6 +9,9 @@ from django.db import models
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
+from django_agent_memory.results import Details
+
+from .details import decode
 from .fields import KeyField
 from .note import body_value, seen_in
 from .workspace import Workspace
@@ -77,10 +80,16 @@ class Revision(models.Model):
         _("details"),
         blank=True,
         default="",
+        db_default="",
         help_text=_("What else the note had, such as weight and contexts, as JSON."),
     )
     session = KeyField(
-        _("session"), max_length=255, blank=True, help_text=_("The only session that sees it.")
+        _("session"),
+        max_length=255,
+        blank=True,
+        default="",
+        db_default="",
+        help_text=_("The only session that sees it."),
     )
     expires_at = models.DateTimeField(_("expires"), null=True, blank=True)
     actor = KeyField(_("actor"), max_length=255, blank=True)
@@ -114,3 +123,8 @@ class Revision(models.Model):
     def value(self) -> Any:
         """The body as the type it was given, None after a forget."""
         return None if self.body is None else body_value(self.body, is_json=self.body_is_json)
+
+    @property
+    def known(self) -> Details:
+        """What the note had beside its text; reading is total, whatever the columns hold."""
+        return decode(self.details, self.expires_at)

@@ -5,6 +5,6 @@ a note is worth is said by `formula` and reckoned by `ranking`; `selection` puts
 """
 
 from .formula import PARTS
-from .selection import Ranked, rank
+from .selection import Ranked, rank, ties
 
-__all__ = ["PARTS", "Ranked", "rank"]
+__all__ = ["PARTS", "Ranked", "rank", "ties"]

@@ -9,6 +9,8 @@ from heapq import nlargest
 from itertools import islice
 from typing import NamedTuple
 
+from django.utils import timezone
+
 from django_agent_memory.analysing import analyse_query
 from django_agent_memory.models.note import NoteQuerySet
 
@@ -27,7 +29,8 @@ class Ranked:
     """A note found, by its primary key, and what its score is made of, by the names of `PARTS`.
 
     The score is the sum of all parts but `present`, times 1 + `present`; with an embedder there is
-    one more, `meaning`, which is added to that.
+    one more, `meaning`, which is added to that. Beside them `parts` has what decides between equal
+    scores and adds nothing to them: see `ties`.
     """
 
     pk: int
@@ -43,9 +46,22 @@ class _Row(NamedTuple):
     specificity: int
     key: str
 
+    def ties(self) -> dict[str, float]:
+        return ties(self.weight, self.recency, self.specificity)
+
     def order(self) -> tuple[object, ...]:
         """Sort by weight, recency, specificity, key: what decides between equal scores."""
         return (-self.weight, -self.recency.timestamp(), -self.specificity, self.key)
+
+
+def ties(weight: float, recency: datetime.datetime, specificity: int) -> dict[str, float]:
+    """Return what decides between notes of equal scores, in this order: the larger one first.
+
+    `recency` is in seconds since 1970.
+    """
+    moments = timezone.make_aware(recency) if timezone.is_naive(recency) else recency
+    seconds = moments.timestamp()
+    return {"weight": weight, "recency": seconds, "specificity": float(specificity)}
 
 
 def rank(
@@ -63,10 +79,7 @@ def rank(
     """
     notes = notes.using(using)
     if not query.strip():
-        nothing = dict.fromkeys(PARTS, 0.0)
-        return [
-            Ranked(pk=row.pk, score=0.0, parts=dict(nothing)) for row in _unranked(notes, limit)
-        ]
+        return [Ranked(pk=row.pk, score=0.0, parts=row.ties()) for row in _unranked(notes, limit)]
     asked = analyse_query(query)
     if not asked or limit == 0:
         return []
@@ -79,14 +92,16 @@ def rank(
     if meaning:
         scored = [(score + meaning.get(position, 0.0), position) for score, position in scored]
     return [
-        Ranked(pk=row.pk, score=score, parts=_parts(ranking, row.position, meaning))
+        Ranked(pk=row.pk, score=score, parts=_parts(ranking, row, meaning))
         for score, row in islice(_in_order(notes, scored, limit), limit)
     ]
 
 
-def _parts(ranking: Ranking, position: int, meaning: dict[int, float]) -> dict[str, float]:
-    parts = dict(zip(PARTS, ranking.parts(position), strict=True))
-    return {**parts, "meaning": meaning.get(position, 0.0)} if meaning else parts
+def _parts(ranking: Ranking, row: _Row, meaning: dict[int, float]) -> dict[str, float]:
+    parts = dict(zip(PARTS, ranking.parts(row.position), strict=True))
+    if meaning:
+        parts["meaning"] = meaning.get(row.position, 0.0)
+    return parts | row.ties()
 
 
 def _meanings(query: str, notes: NoteQuerySet, scored: list[tuple[float, int]]) -> dict[int, float]:

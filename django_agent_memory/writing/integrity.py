@@ -15,7 +15,7 @@ from django.db import models, router
 from django.db.models import Max
 
 from django_agent_memory.models import IndexEntry, Note, Revision, Workspace
-from django_agent_memory.models.details import PLAIN, decode, fingerprint, specificity
+from django_agent_memory.models.details import PLAIN, fingerprint, specificity
 from django_agent_memory.results import Defect, Details
 from django_agent_memory.text import gate
 from django_agent_memory.text.folding import haystack
@@ -77,7 +77,7 @@ class _Rows:
             lonely = ["entry_without_note"] if self.summary is not None else []
             return missing or lonely
         found = []
-        details = self.note.details
+        details = self.note.known
         if self.last is None:
             found.append("note_without_history")
         elif _said(self.note) != _said(self.last):
@@ -125,7 +125,7 @@ class _Rows:
             self.note.body,
             summary=self.summary,
             position=self.note.position,
-            details=self.note.details,
+            details=self.note.known,
             length=self.note.length,
         )
 
@@ -135,13 +135,11 @@ class _Rows:
 
 
 def _said(row: Note | Revision) -> tuple[str | None, bool, Details]:
-    return row.body, row.body_is_json, _details(row)
+    return row.body, row.body_is_json, row.known
 
 
 def _details(row: Note | Revision | None) -> Details:
-    if isinstance(row, Note):
-        return row.details
-    return PLAIN if row is None else decode(row.details, row.expires_at)
+    return PLAIN if row is None else row.known
 
 
 def _of_keys(workspace: Workspace, rows: dict[str, _Rows], alias: str) -> Iterator[Defect]:

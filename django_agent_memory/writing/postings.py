@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from django.db import connections
 
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from .channel import Transcript
     from .state import State
 
-_Key = TypeVar("_Key")
 _ROWS_A_STATEMENT = 5_000
 
 
@@ -80,35 +79,44 @@ def counted_contexts(key: str, details: Details) -> tuple[str, ...]:
     return tuple(sorted(private_context(details.session, context) for context in contexts))
 
 
+class Removed(NamedTuple):
+    """How many rows were removed."""
+
+    postings: int
+    contexts: int
+
+
 def store_postings(
     transcript: Transcript, kept: Mapping[str, Document], before: Mapping[str, State]
-) -> None:
+) -> Removed:
     """Replace what is counted of the notes in `before` by the documents `kept`.
 
     One statement for new notes, one for their contexts, one each for what there was.
     """
     had = {key: state for key, state in before.items() if state.position}
-    _take_away(transcript, Posting, {state.position for state in had.values()})
+    postings = _take_away(transcript, Posting, {state.position for state in had.values()})
     _insert(transcript, Posting, [row for one in kept.values() for row in one.postings()])
-    _store_contexts(transcript, kept, had)
+    contexts = _store_contexts(transcript, kept, had)
     workspace = transcript.workspace
     gained = sum(len(one.found.terms) for one in kept.values())
     gone = sum(state.length for state in had.values())
     workspace.counted_notes = max(0, workspace.counted_notes + len(kept) - len(had))
     workspace.counted_terms = max(0, workspace.counted_terms + gained - gone)
+    return Removed(postings, contexts)
 
 
 def _store_contexts(
     transcript: Transcript, kept: Mapping[str, Document], had: Mapping[str, State]
-) -> None:
+) -> int:
     old = {
         key: (state.position, counted_contexts(key, state.details)) for key, state in had.items()
     }
     new = {key: (one.position, one.contexts) for key, one in kept.items()}
     gone = {place for key, place in old.items() if new.get(key) != place and place[1]}
-    _take_away(transcript, NoteContext, {position for position, _ in gone})
+    removed = _take_away(transcript, NoteContext, {position for position, _ in gone})
     added = [one for key, one in kept.items() if old.get(key) != new[key]]
     _insert(transcript, NoteContext, [row for one in added for row in one.placed()])
+    return removed
 
 
 def recount(transcript: Transcript, kept: Collection[Document]) -> None:
@@ -123,17 +131,19 @@ def recount(transcript: Transcript, kept: Collection[Document]) -> None:
         notes.filter(position=one.position).update(**one.columns)
 
 
-def forget_all(transcript: Transcript) -> None:
+def forget_all(transcript: Transcript) -> Removed:
     """Take away what is counted of all notes of the workspace."""
-    for model in (Posting, NoteContext):
-        transcript.rows(model).filter(workspace=transcript.workspace).delete()
     transcript.workspace.counted_notes = transcript.workspace.counted_terms = 0
+    models = (Posting, NoteContext)
+    of_workspace = {"workspace": transcript.workspace}
+    return Removed(*(transcript.rows(m).filter(**of_workspace).delete()[0] for m in models))
 
 
-def _take_away(transcript: Transcript, model: type[Any], positions: Collection[int]) -> None:
-    if positions:
-        wanted = {"workspace": transcript.workspace, "position__in": sorted(positions)}
-        transcript.rows(model).filter(**wanted).delete()
+def _take_away(transcript: Transcript, model: type[Any], positions: Collection[int]) -> int:
+    if not positions:
+        return 0
+    wanted = {"workspace": transcript.workspace, "position__in": sorted(positions)}
+    return transcript.rows(model).filter(**wanted).delete()[0]
 
 
 def _insert(transcript: Transcript, model: type[Any], rows: list[tuple[Any, ...]]) -> None:

@@ -168,11 +168,11 @@ def _erase(workspace: Workspace, key: str | None, alias: str) -> Erased:
     transcript = Transcript(workspace, alias, "", "")
     used = NoteUsage.objects.using(alias).filter(workspace=workspace)
     if key is None:
-        forget_all(transcript)
+        removed = forget_all(transcript)
         used.delete()
     else:
         states = transcript.read({key})
-        store_postings(transcript, {}, states)
+        removed = store_postings(transcript, {}, states)
         used.filter(position=states[key].position).delete()
     counts = {
         name: model._default_manager.using(alias).filter(workspace=workspace, **of_key).delete()[0]
@@ -197,7 +197,7 @@ def _erase(workspace: Workspace, key: str | None, alias: str) -> Erased:
             updated_at=timezone.now(),
             **({"title": "", "description": ""} if key is None else {}),
         )
-    return Erased(**counts)
+    return Erased(**counts, **removed._asdict())
 
 
 def _prune(

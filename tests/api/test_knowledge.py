@@ -65,7 +65,7 @@ def test_store_find_and_forget(agent: Agent) -> None:
     assert one["contexts"] == ["band/strings", "music"]
     assert (one["body"], one["summary"], one["subject"]) == ("Ann plays the cello", None, "Ann")
     assert (one["weight"], one["kind"], one["happened_at"]) == (2.0, "fact", SAID)
-    assert (one["score"], one["parts"]) == (0.0, {})
+    assert (one["score"], set(one["parts"])) == (0.0, {"weight", "recency", "specificity"})
     gone = agent.call("forget_matching", subject="Ann").json()
     assert gone == {
         "text": "forgot 1 memory — their revisions are kept.",
@@ -169,7 +169,7 @@ def test_a_call_made_again_is_answered_again(agent: Agent) -> None:
 def test_a_program_may_say_more_with_remember(agent: Agent) -> None:
     agent.call("remember", key="k", summary="s", body="b", context="x", weight=3, source="git")
     note = Note.objects.get()
-    assert (note.details.contexts, note.weight, note.source) == (("x",), 3.0, "git")
+    assert (note.known.contexts, note.weight, note.source) == (("x",), 3.0, "git")
     (spec,) = [t for t in agent.get("tools/").json()["tools"] if t["name"] == "remember"]
     assert list(spec["parameters"]["properties"]) == ["key", "summary", "body"]
 

@@ -279,6 +279,15 @@ def no_vectors(texts: list[str]) -> list[list[float]]:
     return [[0.0, 0.0] for _ in texts]
 
 
+def test_the_parts_say_what_decides_between_equals() -> None:
+    store(Save(key="x/a", body="tea", weight=2.0))
+    note = Note.objects.get()
+    for query in ("tea", ""):
+        parts = rank(query)["x/a"].parts
+        decided = (parts["weight"], parts["recency"], parts["specificity"])
+        assert decided == (2.0, note.updated_at.timestamp(), 1.0)
+
+
 def test_an_embedder_has_a_say_in_the_order(settings: Any) -> None:
     store("a good day for assam", "a good day for rain", "a good day for sleep")
     query = "which drink on a good day"
