@@ -15,7 +15,7 @@ from time import monotonic
 from typing import Any
 
 from django.core.exceptions import SynchronousOnlyOperation
-from django.db import DatabaseError, connections, models
+from django.db import Error, connections, models
 from django.db.models.functions import Coalesce, Greatest
 from django.utils import timezone
 
@@ -92,7 +92,7 @@ def flush() -> set[str]:
         try:
             with impatient(alias):
                 _write(path, counts, moment, alias)
-        except (DatabaseError, SynchronousOnlyOperation):
+        except (Error, SynchronousOnlyOperation):
             # Locked, read-only or gone, or on an event loop. What is lost is a hint for find.
             continue
     return asked
@@ -129,5 +129,8 @@ def _write(path: str, counts: Counter[str], moment: datetime.datetime, alias: st
 
 
 def _is_free(alias: str) -> bool:
+    """Whether no transaction is open there; asked without connecting."""
     connection = connections[alias]
-    return connection.get_autocommit() and not connection.in_atomic_block
+    if connection.connection is None:
+        return True
+    return bool(connection.autocommit) and not connection.in_atomic_block

@@ -8,7 +8,14 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from django.db import DatabaseError, connection, connections, transaction
+from django.db import (
+    DatabaseError,
+    InterfaceError,
+    OperationalError,
+    connection,
+    connections,
+    transaction,
+)
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
@@ -174,15 +181,33 @@ def test_a_locked_database_is_not_waited_for(memory: Memory) -> None:
     assert used() == {"a": 51}
 
 
-def test_a_database_that_refuses_is_let_be(memory: Memory, monkeypatch: Any) -> None:
+@pytest.mark.parametrize("error", [DatabaseError("read-only"), InterfaceError("closed")])
+def test_a_database_that_refuses_is_let_be(
+    memory: Memory, monkeypatch: Any, error: Exception
+) -> None:
     memory.remember("a", "s", "b")
     memory.recall("a")
 
     def refuse(*_: Any) -> None:
-        raise DatabaseError("read-only")
+        raise error
 
     monkeypatch.setattr(usage, "_write", refuse)
     usage.flush()
+    assert not usage._PENDING.counts
+
+
+def test_a_database_that_cannot_be_reached_is_let_be(memory: Memory, monkeypatch: Any) -> None:
+    memory.remember("a", "s", "b")
+    memory.recall("a")
+    connection.close()
+
+    def refuse(*_: Any) -> None:
+        raise OperationalError("connection refused")
+
+    with monkeypatch.context() as down:
+        down.setattr(connection, "connect", refuse)
+        usage.after_request()
+        usage.flush()
     assert not usage._PENDING.counts
 
 
