@@ -14,11 +14,10 @@ from typing import Any
 from django.db import models, router
 from django.utils import timezone
 
-from django_agent_memory.exceptions import Pruned, Refused
+from django_agent_memory.exceptions import Refused
 from django_agent_memory.models import IndexEntry, Note, Revision, Workspace
 from django_agent_memory.models.details import (
     PLAIN,
-    decode,
     encode,
     fingerprint,
     note_columns,
@@ -34,6 +33,7 @@ from .knowledge import with_known_keys
 from .locked_states import lock_with_state, read_states
 from .locking import lock, run_serialised, upsert
 from .postings import Document, documents, store_postings
+from .restoring import resolved
 from .state import State, View, unchanged, written
 
 MAX_ACTOR_LENGTH = 255
@@ -205,7 +205,7 @@ class Transcript:
         batch = with_known_keys(self, batch)
         before = self.read({change.key for change in batch})
         after = dict(before)
-        outcomes = [self._decide(change, after) for change in self._resolved(batch)]
+        outcomes = [self._decide(change, after) for change in resolved(self, batch)]
         touched = {key: state for key, state in after.items() if state is not before[key]}
         counted = documents(touched)
         self._store_notes(touched, before, counted)
@@ -229,45 +229,6 @@ class Transcript:
         number = self.revise(change.operation, change.key, change, session=session)
         states[change.key] = state.after(change, number, view)
         return written(change, state, number, view)
-
-    def _resolved(self, batch: list[Checked]) -> list[Checked]:
-        """Return the batch with what the restores in it bring back."""
-        numbers = [change.restores for change in batch if change.restores]
-        if not numbers:
-            return batch
-        rows = self._seen_revisions().filter(number__in=numbers)
-        exact = {(row.key, row.number): row for row in rows}
-        return [self._brings_back(change, exact) if change.restores else change for change in batch]
-
-    def _brings_back(self, change: Checked, exact: dict[tuple[str, int], Revision]) -> Checked:
-        row = exact.get((change.key, change.restores))
-        if row is None:
-            of_key = self._seen_revisions().filter(key=change.key)
-            row = of_key.filter(number__lte=change.restores).order_by("-number").first()
-        if row is None and change.restores < self.workspace.history_from:
-            raise Pruned(f'What "{change.key}" said then is gone: it was removed or lost.')
-        if row is None:
-            raise Refused(f'"{change.key}" has no revision up to {change.restores}.')
-        if row.redacted:
-            raise Refused(
-                f'Revision {row.number} of "{change.key}" was redacted; its text is gone.'
-            )
-        # What is brought back is to be seen: an expiry that is past does not come with it.
-        expires_at = row.expires_at if row.expires_at and row.expires_at > self.now else None
-        return change._replace(
-            text=row.body,
-            is_json=row.body_is_json and gate.is_sound_json(row.body or ""),
-            summary=row.summary,
-            restores=row.number,
-            details=decode(row.details, expires_at),
-        )
-
-    def _seen_revisions(self) -> models.QuerySet[Revision]:
-        rows: Any = self.rows(Revision).filter(workspace=self.workspace)
-        seen: models.QuerySet[Revision] = (
-            rows if self.session is None else rows.seen_in(self.session)
-        )
-        return seen
 
     def _store_notes(
         self, after: dict[str, State], before: dict[str, State], counted: dict[str, Document]
