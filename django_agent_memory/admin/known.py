@@ -91,8 +91,7 @@ def _read_only(name: str) -> Callable[[Any], str]:
             return now
         was = _("in revision %(number)s:") % {"number": number}
         return format_html(
-            "<div>{}</div>"
-            '<div><bdi class="agent-memory-badge">{}</bdi> <bdi>{}</bdi> <bdi>{}</bdi></div>',
+            '<div>{}</div><div><bdi class="agent-memory-badge">{}</bdi> <bdi>{}</bdi> {}</div>',
             now,
             _("changed"),
             quiet(was),

@@ -53,7 +53,7 @@ def test_names_that_only_few_notes_have_are_not_all_listed(memory: Memory, admin
     offered = choices(admin, "kind", workspace="core")
     assert (len(offered), offered[1]) == (52, "kind 0100")
     # The chosen one is among them, read or not.
-    assert choices(admin, "kind", kind="kind 0007")[1] == "kind 0007"
+    assert choices(admin, "kind", workspace="core", kind="kind 0007")[1] == "kind 0007"
     assert keys(admin, kind="kind 0007") == ["k0007"]
 
 
