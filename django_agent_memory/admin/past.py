@@ -12,11 +12,13 @@ from django.utils.translation import gettext as _
 
 from django_agent_memory.models import Note, Revision, Workspace
 from django_agent_memory.models.revision import RevisionQuerySet
+from django_agent_memory.results import Details
 from django_agent_memory.text.gate import is_storable
 from django_agent_memory.text.rendering import one_line
 
 from . import links, newlines
 from .base import Crumb
+from .known import details_of
 from .shown import LIST_KEY
 
 _MOST_DIGITS = 18
@@ -24,19 +26,25 @@ _SEEING = ("agent_memory.view_revision", "agent_memory.change_revision")
 
 
 class Said(NamedTuple):
-    """What a key says or said: `text` is None for no note, `summary` None for no index line."""
+    """What a key says or said: `text` is None for no note, `summary` None for no index line.
+
+    `details` are None where there is no note, and where they are redacted.
+    """
 
     text: str | None = None
     is_json: bool = False
     summary: str | None = None
     redacted: bool = False
+    details: Details | None = None
 
     @classmethod
     def by(cls, row: Any) -> Said:
         """Return what a revision or an annotated note says, None being nothing."""
         if row is None:
             return cls()
-        return cls(row.body, row.body_is_json, row.summary, getattr(row, "redacted", False))
+        redacted = getattr(row, "redacted", False)
+        details = None if row.body is None or redacted else details_of(row)
+        return cls(row.body, row.body_is_json, row.summary, redacted, details)
 
 
 class PastPage:

@@ -116,4 +116,4 @@ class TimelinePage(PastPage):
 def _without_texts(rows: RevisionQuerySet) -> RevisionQuerySet:
     """Return revisions with the lengths of their texts instead of the texts."""
     sized = rows.annotate(size=Length("body"), gone=Q(body__isnull=True))
-    return sized.defer("body", "summary", "workspace")
+    return sized.defer("body", "summary", "details", "workspace")
