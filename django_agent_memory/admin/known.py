@@ -12,8 +12,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from django_agent_memory.models import Note
-from django_agent_memory.models.details import PLAIN, decode, effective_contexts
+from django_agent_memory.models.details import PLAIN, effective_contexts
 from django_agent_memory.results import Details
 
 from .shown import key_text, quiet
@@ -38,11 +37,6 @@ class Fact(NamedTuple):
     left: str
     right: str
     differs: bool
-
-
-def details_of(row: Any) -> Details:
-    """Return the details of a note or of a revision."""
-    return row.details if isinstance(row, Note) else decode(row.details, row.expires_at)
 
 
 def facts(left: Details | None, right: Details | None, *, key: str) -> list[Fact]:
@@ -85,9 +79,9 @@ def _read_only(name: str) -> Callable[[Any], str]:
 
     @admin.display(description=LABELS[name])
     def field(row: Any) -> str:
-        now = shown(details_of(row), name, key=row.key)
+        now = shown(row.known, name, key=row.key)
         number, before = getattr(row, "before", None) or (0, None)
-        if before is None or not _differs(details_of(row), before, name):
+        if before is None or not _differs(row.known, before, name):
             return now
         was = _("in revision %(number)s:") % {"number": number}
         return format_html(

@@ -126,7 +126,7 @@ class NoteForm(DetailsForm):
             body=note.body,
             expected_revision=note.revision,
         )
-        self.show_details(note.details)
+        self.show_details(note.known)
         fixed = {"workspace": note.workspace, "key": note.key, "body_type": _TYPES[body_type]}
         for name, shown in fixed.items():
             self.fields[name].widget = FixedValue(shown)

@@ -18,7 +18,6 @@ from django_agent_memory.text.rendering import one_line
 
 from . import links, newlines
 from .base import Crumb
-from .known import details_of
 from .shown import LIST_KEY
 
 _MOST_DIGITS = 18
@@ -43,7 +42,7 @@ class Said(NamedTuple):
         if row is None:
             return cls()
         redacted = getattr(row, "redacted", False)
-        details = None if row.body is None or redacted else details_of(row)
+        details = None if row.body is None or redacted else row.known
         return cls(row.body, row.body_is_json, row.summary, redacted, details)
 
 

@@ -209,4 +209,4 @@ def _details_before(revision: Revision) -> tuple[int, Details] | None:
     row = rows.filter(number__lt=revision.number).order_by("-number").first()
     if row is None or row.body is None or row.redacted:
         return None
-    return row.number, known.details_of(row)
+    return row.number, row.known
