@@ -37,7 +37,7 @@ KNOWN: dict[str, Any] = {
 
 
 def details_of(memory: Memory, key: str = "k") -> Details:
-    return note_of(memory, key).details
+    return note_of(memory, key).known
 
 
 def is_folded(page: HttpResponse) -> bool:
