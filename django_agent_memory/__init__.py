@@ -1,6 +1,7 @@
 """Persistent memory for language-model agents, inside a Django site's own database.
 
-`Memory` is the whole Python interface; `Save` and `Drop` are the changes `Memory.apply` takes.
+`Memory` is the whole Python interface; `Save`, `Store` and `Drop` are the changes that
+`Memory.apply` takes, and `KEEP` stands in them for what stays as it is.
 They are imported on first use, so that the package can stand in `INSTALLED_APPS`.
 """
 
@@ -10,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .memory import Memory
-    from .writing import Drop, Save
+    from .writing import KEEP, Drop, Save, Store
 
 __version__ = "0.1.0"
-__all__ = ["Drop", "Memory", "Save"]
+__all__ = ["KEEP", "Drop", "Memory", "Save", "Store"]
 
 
 def __getattr__(name: str) -> Any:
@@ -21,7 +22,7 @@ def __getattr__(name: str) -> Any:
         from .memory import Memory
 
         return Memory
-    if name in ("Drop", "Save"):
+    if name in ("KEEP", "Drop", "Save", "Store"):
         from . import writing
 
         return getattr(writing, name)

@@ -10,8 +10,10 @@ from django.conf import settings
 from django.core import checks
 from django.core.checks import CheckMessage, Tags, register
 from django.db import connections, router
+from django.utils.module_loading import import_string
 
 from .conf import conf
+from .exceptions import Refused
 
 _BYTES = "bytes"
 _CHARACTERS = "characters"
@@ -19,7 +21,7 @@ _CHARACTERS = "characters"
 
 @register()
 def check_settings(app_configs: Sequence[AppConfig] | None = None, **_: Any) -> list[CheckMessage]:
-    """Report each `AGENT_MEMORY_*` value that cannot work (E001 to E009)."""
+    """Report each `AGENT_MEMORY_*` value that cannot work (E001 to E016)."""
     found = [
         _whole_number("E001", "MAX_KEY_LENGTH", conf.max_key_length, 1, 512, _CHARACTERS),
         _whole_number("E002", "MAX_SUMMARY_LENGTH", conf.max_summary_length, 1, None, _CHARACTERS),
@@ -30,6 +32,15 @@ def check_settings(app_configs: Sequence[AppConfig] | None = None, **_: Any) -> 
         _whole_number("E007", "INDEX_CACHE_SECONDS", conf.index_cache_seconds, 1, None, "seconds"),
         _revision_retention(),
         _whole_number("E009", "RECORDED_CALL_DAYS", conf.recorded_call_days, 1, None, "days"),
+        _function("E010", "ANALYSER", conf.analyser),
+        _function("E011", "RANKER", conf.ranker),
+        None if conf.embedder is None else _function("E012", "EMBEDDER", conf.embedder),
+        _whole_number("E013", "SESSION_HOURS", conf.session_hours, 1, 87_600, "hours"),
+        _prompts(),
+        _run_sources(),
+        None
+        if conf.usage_seconds is None
+        else _whole_number("E016", "USAGE_SECONDS", conf.usage_seconds, 0, 86_400, "seconds"),
     ]
     return [message for message in found if message is not None]
 
@@ -147,6 +158,39 @@ def _revision_retention() -> CheckMessage | None:
     if value is None or (pair and min(cast("tuple[int, int]", value)) >= 1):
         return None
     return _error("E008", "REVISION_RETENTION", "None or (days, keep), both at least 1", value)
+
+
+def _function(number: str, name: str, value: object) -> CheckMessage | None:
+    try:
+        found = import_string(value) if isinstance(value, str) else None
+    except ImportError:
+        found = None
+    if callable(found):
+        return None
+    return _error(number, name, "the dotted path of a function", value)
+
+
+def _prompts() -> CheckMessage | None:
+    from .prompts import prompt
+
+    value: object = conf.prompts
+    if not isinstance(value, dict):
+        return _error("E014", "PROMPTS", "a dict of prompts by name", value)
+    for name in value:
+        try:
+            prompt(name)
+        except Refused as refused:
+            return checks.Error(
+                f"AGENT_MEMORY_PROMPTS[{name!r}]: {refused}", id="agent_memory.E014"
+            )
+    return None
+
+
+def _run_sources() -> CheckMessage | None:
+    value: object = conf.run_sources
+    if isinstance(value, tuple) and all(isinstance(name, str) and name for name in value):
+        return None
+    return _error("E015", "RUN_SOURCES", "a tuple of names of sources", value)
 
 
 def _error(number: str, name: str, wanted: str, value: object) -> CheckMessage:

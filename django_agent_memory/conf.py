@@ -5,7 +5,7 @@ None has to be set. `checks.py` has one check for each, the README one row.
 
 from __future__ import annotations
 
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from django.conf import settings
 
@@ -62,6 +62,47 @@ class Settings:
     def recorded_call_days(self) -> int:
         """Days after which `memory_prune --recorded-calls` removes a recorded call."""
         return self._read("RECORDED_CALL_DAYS", 7)
+
+    @property
+    def session_hours(self) -> int:
+        """Hours after which a note that a session has to itself expires, if not before."""
+        return self._read("SESSION_HOURS", 24)
+
+    @property
+    def analyser(self) -> str:
+        """Dotted path of the function text → list of terms that `find` counts.
+
+        After a change, `memory_check --repair` counts the notes anew.
+        """
+        return self._read("ANALYSER", "django_agent_memory.text.analysis.terms")
+
+    @property
+    def ranker(self) -> str:
+        """Dotted path of the function that orders what `find` finds; see `relevance.rank`."""
+        return self._read("RANKER", "django_agent_memory.relevance.rank")
+
+    @property
+    def embedder(self) -> str | None:
+        """Dotted path of a function texts → vectors, by which find orders its best hits as well.
+
+        None orders by words alone; see `relevance.meaning`.
+        """
+        return self._read("EMBEDDER", cast("str | None", None))
+
+    @property
+    def usage_seconds(self) -> int | None:
+        """Seconds for which recalls are kept in memory before they are written; None: never."""
+        return self._read("USAGE_SECONDS", cast("int | None", 60))
+
+    @property
+    def prompts(self) -> dict[str, Any]:
+        """Declared prompts by name: what `prompts.declared` takes, or the path of a TOML file."""
+        return self._read("PROMPTS", cast("dict[str, Any]", {}))
+
+    @property
+    def run_sources(self) -> tuple[str, ...]:
+        """Names of the sources that are run after each `migrate`; see `sources.starting`."""
+        return self._read("RUN_SOURCES", cast("tuple[str, ...]", ()))
 
     @staticmethod
     def _read(name: str, default: _Value) -> _Value:

@@ -9,25 +9,21 @@ from __future__ import annotations
 import datetime
 from collections.abc import Iterable
 
-from django.conf import settings
 from django.utils import timezone
 
 from .exceptions import Pruned
 from .models import Revision, Workspace
+from .models.details import stored
 from .models.revision import RevisionQuerySet
-from .results import Revised
+from .results import Revised, fields_of
 from .text import rendering
 
 Moment = int | datetime.datetime
 
-# Two days from the ends of the calendar: what every zone and every database can still hold.
-_EARLIEST = datetime.datetime(datetime.MINYEAR, 1, 3, tzinfo=datetime.UTC)
-_LATEST = datetime.datetime(datetime.MAXYEAR, 12, 29, tzinfo=datetime.UTC)
 
-
-def history(path: str, key: str, *, using: str) -> tuple[Revised, ...]:
+def history(path: str, key: str, *, using: str, session: str = "") -> tuple[Revised, ...]:
     """Return every revision of `key`, oldest first."""
-    return tuple(map(revised, _of_key(path, key, using).order_by("number")))
+    return tuple(map(revised, _of_key(path, key, using, session).order_by("number")))
 
 
 def history_lines(revisions: Iterable[Revised]) -> tuple[str, ...]:
@@ -44,14 +40,14 @@ def history_lines(revisions: Iterable[Revised]) -> tuple[str, ...]:
     )
 
 
-def as_of(path: str, key: str, moment: Moment, *, using: str) -> Revised | None:
+def as_of(path: str, key: str, moment: Moment, *, using: str, session: str = "") -> Revised | None:
     """Return the state of `key` at `moment`, or None: never there, or forgotten by then.
 
     Below 1 is None, beyond the end is now. Raises `Pruned` where retention took the answer, and
     TypeError for anything but a moment (a bool is none).
     """
     check_moment(moment)
-    rows = _of_key(path, key, using)
+    rows = _of_key(path, key, using, session)
     row = _until(rows, moment).order_by("-number").first()
     if row is None and _is_pruned(path, moment, using):
         raise Pruned(f'What "{key}" said then is not known: older revisions were removed or lost.')
@@ -102,11 +98,13 @@ def revised(row: Revision) -> Revised:
         actor=row.actor,
         reason=row.reason,
         created_at=row.created_at,
+        **fields_of(row.known),
     )
 
 
-def _of_key(path: str, key: str, using: str) -> RevisionQuerySet:
-    return Revision.objects.using(using).filter(workspace__path=path, key=key)
+def _of_key(path: str, key: str, using: str, session: str) -> RevisionQuerySet:
+    rows = Revision.objects.using(using).filter(workspace__path=path, key=key)
+    return rows.seen_in(session)
 
 
 def _until(rows: RevisionQuerySet, moment: Moment) -> RevisionQuerySet:
@@ -125,18 +123,6 @@ def _is_pruned(path: str, moment: Moment, using: str) -> bool:
     rows = Revision.objects.using(using).filter(workspace=workspace)
     complete = rows.filter(number__gte=workspace.history_from).order_by("number").first()
     return complete is None or stored(moment) < complete.created_at
-
-
-def stored(moment: datetime.datetime) -> datetime.datetime:
-    """Return an aware datetime as this site's rows hold it.
-
-    One at the very edge of the calendar, where no offset can be applied, is taken as the edge.
-    """
-    try:
-        utc = min(max(moment.astimezone(datetime.UTC), _EARLIEST), _LATEST)
-    except OverflowError:
-        utc = _EARLIEST if moment.year == datetime.MINYEAR else _LATEST
-    return utc if settings.USE_TZ else timezone.make_naive(utc)
 
 
 def _aware(moment: datetime.datetime) -> datetime.datetime:

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import asdict, replace
-from typing import Any, Unpack, cast
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any, TypeVar, Unpack, cast
 
-from django.db import router, transaction
+from django.db import transaction
 
-from . import history, index, journal, reading, rollback, search, stats, writing
+from . import associations, history, index, reading, rollback, search, stats, usage, writing
+from .associations import Filters, Known, Stored
+from .calling import Calling
 from .conf import conf
-from .exceptions import Conflict, NotAllowed, Refused
+from .exceptions import Conflict, Refused
 from .history import Moment
-from .models import Note, Workspace
+from .models import Workspace
 from .results import (
     Cleared,
     Erased,
+    Finding,
     Forgot,
+    Forgotten,
+    Found,
     Index,
     IndexLine,
     Listing,
@@ -33,19 +38,27 @@ from .results import (
     WasAbsent,
 )
 from .text import gate
-from .twins import twin as _twin
+from .twins import twin
 from .values import Values
 
 _ROLLBACK_TRIES = 10
 
+_Owner = TypeVar("_Owner")
+_Found = TypeVar("_Found")
 
-class Memory:
+
+class Memory(Calling):
     """The memory of one workspace.
 
     `workspace` is a path or a `Workspace`; it is made by the first write. `actor` (≤ 255 cp) signs
     the revisions. `using` pins a database alias; without it Django's routers choose. With
     `read_only`, writes raise `NotAllowed`. Every verb has an async twin: `await
     memory.aremember(…)`.
+
+    With `session` (1 to 255 cp), notes written with `persist=False` are seen by memories of that
+    session only, and expire (setting AGENT_MEMORY_SESSION_HOURS) unless `end_session` comes first.
+    All else of the workspace is there as well. A key is that of one note: a private one is refused
+    with `Conflict` where a note is; one for all takes the key, and is as new as if it were free.
 
     With `run`, every call is recorded under `run/1`, `run/2`, …: a run that is started again gets
     the recorded results instead of doing anything twice, and goes on live where it had stopped.
@@ -55,27 +68,6 @@ class Memory:
     All verbs raise `Refused` for input that can never be accepted. Writes raise `Busy` when the
     database stays locked, and are all or nothing. Reads never fail over what is stored.
     """
-
-    def __init__(
-        self,
-        workspace: str | Workspace,
-        *,
-        actor: str = "",
-        using: str | None = None,
-        read_only: bool = False,
-        run: str | None = None,
-        calls: journal.Calls | None = None,
-    ) -> None:
-        path = workspace.path if isinstance(workspace, Workspace) else workspace
-        self.path = gate.check_path(path)
-        self.actor = gate.check_text(actor, name="actor", limit=writing.MAX_ACTOR_LENGTH)
-        self.using = using
-        self.read_only = read_only
-        self.replayed = False
-        self._calls = journal.Calls(f"actor:{actor}", run=run) if run is not None else calls
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.path!r}, actor={self.actor!r})"
 
     # Writes
 
@@ -87,17 +79,47 @@ class Memory:
         *,
         expected_revision: int | None = None,
         reason: str = "",
+        persist: bool = True,
+        **known: Unpack[Known],
     ) -> Remembered:
         """Store `body` (text or any JSON value) under `key`, with its one-line `summary`.
 
         `summary=None` keeps the note out of the index. What is already exactly so is left alone.
         `expected_revision` is the note's own last revision, 0 for "must not exist"; where it does
-        not hold, `Conflict` is raised.
+        not hold, `Conflict` is raised. What else is `known`, such as `weight` and `context`, stays
+        as the note has it unless it is given: see `writing.Save`.
+
+        With `persist=False` the note is private to the session. Saved again without, it is shared.
         """
         save = writing.Save(
-            key=key, summary=summary, body=body, expected_revision=expected_revision
+            key=key,
+            summary=summary,
+            body=body,
+            expected_revision=expected_revision,
+            session=self._owner(persist=persist, otherwise=writing.KEEP),
+            **known,
         )
         return cast("Remembered", self._write("remember", [save], reason, _only))
+
+    def store(
+        self,
+        content: Any,
+        *,
+        key: str | None = None,
+        summary: str | None = None,
+        reason: str = "",
+        persist: bool = True,
+        **known: Unpack[Stored],
+    ) -> Remembered:
+        """Add knowledge: `content`, with its `context`, `weight`, `slot` and what else is known.
+
+        Without a `key` one is made for it, unless the same content, contexts and slot were stored
+        from the same source: then that note is updated. What is not given is set to its default,
+        but a summary that the note has stays: see `writing.Store`. `persist` is as in `remember`.
+        """
+        owner = self._owner(persist=persist, otherwise="")
+        change = writing.Store(body=content, key=key, summary=summary, session=owner, **known)
+        return cast("Remembered", self._write("store", [change], reason, _only))
 
     def forget(
         self, key: str, *, expected_revision: int | None = None, reason: str = ""
@@ -107,6 +129,58 @@ class Memory:
         return cast(
             "Forgot | WasAbsent", self._write("forget", [drop], reason, self._with_suggestions)
         )
+
+    def forget_matching(
+        self, query: str = "", *, reason: str = "", **filters: Unpack[Filters]
+    ) -> int:
+        """Forget all that `find` would return, without a limit; return how many.
+
+        Each is a tombstone of its own, which `restore` undoes. Raises `Refused` where neither the
+        query nor a filter says anything.
+        """
+        return self.forgetting(query, reason=reason, **filters).count
+
+    def forgetting(
+        self, query: str = "", *, reason: str = "", **filters: Unpack[Filters]
+    ) -> Forgotten:
+        """Do what `forget_matching` does; return the count with the workspace's revision."""
+        self._check_writable()
+        question = associations.check(query, filters)
+        associations.check_forgettable(question)
+
+        def write(then: writing.Then | None) -> list[Outcome]:
+            return associations.forget(
+                self.path,
+                question,
+                lambda drops: self._apply(drops, reason, then),
+                using=self._writes_to(),
+                session=self.session,
+            )
+
+        arguments = {**question.as_arguments(), "reason": reason}
+        done = self._recorded("forget_matching", arguments, write, self._forgotten)
+        return cast("Forgotten", done)
+
+    def end_session(self, *, reason: str = "") -> int:
+        """Forget all that the session has to itself in this workspace; return how many notes.
+
+        Raises `Refused` where the memory has no session.
+        """
+        self._check_writable()
+        if not self.session:
+            raise Refused("This memory has no session to end.")
+
+        def write(then: writing.Then | None) -> list[Outcome]:
+            return writing.end_session(
+                self.path,
+                self.session,
+                actor=self.actor,
+                reason=reason,
+                using=self.using,
+                then=then,
+            )
+
+        return cast("int", self._recorded("end_session", {"reason": reason}, write, len))
 
     def restore(
         self,
@@ -131,19 +205,27 @@ class Memory:
         return list(self._write("apply", list(changes), reason, tuple))
 
     def clear(self, *, reason: str = "") -> Cleared:
-        """Forget every note, in one critical section; the workspace and its history stay."""
+        """Forget every note, in one critical section; the workspace and its history stay.
+
+        What other sessions have to themselves stays as well.
+        """
         self._check_writable()
 
         def write(then: writing.Then | None) -> list[Outcome]:
             return writing.clear(
-                self.path, actor=self.actor, reason=reason, using=self.using, then=then
+                self.path,
+                actor=self.actor,
+                reason=reason,
+                session=self.session,
+                using=self.using,
+                then=then,
             )
 
         def finish(outcomes: list[Outcome]) -> Cleared:
             last = outcomes[-1].workspace_revision if outcomes else self.revision()
             return Cleared(notes=len(outcomes), workspace_revision=last)
 
-        return cast("Cleared", self._record("clear", {"reason": reason}, write, finish))
+        return cast("Cleared", self._recorded("clear", {"reason": reason}, write, finish))
 
     def rollback(self, *, actor: str, since: Moment, reason: str = "") -> RolledBack:
         """Restore, in new revisions, what was there before all that `actor` wrote from `since` on.
@@ -153,7 +235,7 @@ class Memory:
         self._check_writable()
         for tries_left in reversed(range(_ROLLBACK_TRIES)):
             changes, left_alone = rollback.plan(
-                self.path, actor=actor, since=since, using=self._writes_to()
+                self.path, actor=actor, since=since, using=self._writes_to(), session=self.session
             )
             try:
                 outcomes = self.apply(changes, reason=reason)
@@ -198,12 +280,12 @@ class Memory:
     def recall(self, key: str) -> Recalled | None:
         """Return the note under exactly `key`, or None."""
         gate.check_key(key, limit=conf.max_key_length)
-        return cast("Recalled | None", self._read("recall", reading.recall, key=key))
+        return self._used(cast("Recalled | None", self._read("recall", reading.recall, key=key)))
 
     def lookup(self, key: str) -> Recalled | Unknown:
         """Return the note under exactly `key`, or the near keys that may have been meant."""
         gate.check_key(key, limit=conf.max_key_length)
-        return cast("Recalled | Unknown", self._read("lookup", reading.lookup, key=key))
+        return self._used(cast("Recalled | Unknown", self._read("lookup", reading.lookup, key=key)))
 
     def list_memories(self) -> tuple[IndexLine, ...]:
         """Return every index entry, in key order."""
@@ -217,6 +299,28 @@ class Memory:
         """Return the first 8 notes whose key, summary or body contains `pattern`, and the total."""
         return cast("SearchResult", self._read("search", search.search, pattern=pattern))
 
+    def find(
+        self, query: str = "", *, limit: int | None = 10, **filters: Unpack[Filters]
+    ) -> tuple[Found, ...]:
+        """Return the notes that the query is about and all filters fit, best first.
+
+        Without a query the order is weight, recency, specificity, key; without a filter either,
+        nothing is found. `limit` is at least 1, None for no limit. See `associations.Filters`.
+        """
+        question = associations.check(query, filters)
+        associations.check_limit(limit)
+        found = self._read("find", associations.find, **question.as_arguments(), limit=limit)
+        return cast("tuple[Found, ...]", found)
+
+    def finding(
+        self, query: str = "", *, limit: int | None = 10, **filters: Unpack[Filters]
+    ) -> Finding:
+        """Return what `find` returns, with the workspace's revision."""
+        question = associations.check(query, filters)
+        associations.check_limit(limit)
+        asked = question.as_arguments()
+        return cast("Finding", self._read("finding", associations.finding, **asked, limit=limit))
+
     def index_note(self) -> str:
         """Return what goes into the model's context on every turn; "" while there is nothing."""
         return self.index().text
@@ -227,7 +331,7 @@ class Memory:
 
     def index_version(self) -> tuple[str, int]:
         """Return the version of the index text and the workspace's revision, not the text."""
-        return index.read_version(self.path, using=self._reads_from())
+        return index.read_version(self.path, using=self._reads_from(), session=self.session)
 
     def stats(self) -> Stats:
         """Return what the index costs on every turn, and what it gains a day."""
@@ -252,7 +356,7 @@ class Memory:
     def near_keys(self, key: str) -> tuple[str, ...]:
         """Return up to 3 stored keys that may be meant by one that is not stored."""
         gate.check_key(key, limit=conf.max_key_length)
-        return search.near_keys(self.path, key, using=self._reads_from())
+        return search.near_keys(self.path, key, using=self._reads_from(), session=self.session)
 
     def revision(self) -> int:
         """Return the number of the workspace's last revision, 0 before the first write."""
@@ -263,7 +367,7 @@ class Memory:
     def history(self, key: str) -> tuple[Revised, ...]:
         """Return every revision of `key`, oldest first."""
         gate.check_key(key, limit=conf.max_key_length)
-        return history.history(self.path, key, using=self._reads_from())
+        return history.history(self.path, key, using=self._reads_from(), session=self.session)
 
     def history_lines(self, key: str) -> tuple[str, ...]:
         """Return every revision of `key` as one line, oldest first."""
@@ -277,7 +381,8 @@ class Memory:
     def as_of(self, key: str, moment: Moment) -> Revised | None:
         """Return what `key` said at a revision number or aware datetime; see `history.as_of`."""
         gate.check_key(key, limit=conf.max_key_length)
-        return history.as_of(self.path, key, moment, using=self._reads_from())
+        using = self._reads_from()
+        return history.as_of(self.path, key, moment, using=using, session=self.session)
 
     def at(self, moment: Moment) -> Memory:
         """Return a read-only memory of the whole workspace at that moment.
@@ -287,57 +392,26 @@ class Memory:
         from .snapshot import Snapshot
 
         workspace_pk, number = history.locate(self.path, moment, using=self._reads_from())
-        return Snapshot(self.path, workspace_pk, number, using=self.using)
+        session = self.session or None
+        return Snapshot(self.path, workspace_pk, number, using=self.using, session=session)
 
-    # How every verb is called
+    def _owner(self, *, persist: bool, otherwise: _Owner) -> str | _Owner:
+        """Return the session that a note is private to; "" or what is said `otherwise` for none."""
+        if type(persist) is not bool:
+            raise Refused("persist must be true or false.")
+        if persist:
+            return "" if self.session else otherwise
+        if not self.session:
+            raise Refused("Only a memory with a session can keep a note to itself.")
+        return self.session
 
-    def _read(self, verb: str, read: Callable[..., Any], **arguments: Any) -> Any:
-        def fresh() -> Any:
-            return read(self.path, using=self._reads_from(), **arguments)
-
-        if self._calls is None:
-            return fresh()
-        call = self._calls.next(self.path, verb, arguments)
-        result, self.replayed = journal.answer_read(call, fresh, using=self._writes_to())
-        return result
-
-    def _write(
-        self,
-        verb: str,
-        changes: list[writing.Change],
-        reason: str,
-        finish: Callable[[list[Outcome]], Any],
-    ) -> Any:
-        self._check_writable()
-
-        def write(then: writing.Then | None) -> list[Outcome]:
-            return writing.apply(
-                self.path,
-                changes,
-                actor=self.actor,
-                reason=reason,
-                using=self.using,
-                then=then,
-            )
-
-        if self._calls is None:
-            return finish(write(None))
-        for change in changes:
-            writing.check(change)
-        return self._record(verb, _arguments(changes, reason), write, finish)
-
-    def _record(
-        self,
-        verb: str,
-        arguments: dict[str, Any],
-        write: Callable[[writing.Then | None], list[Outcome]],
-        finish: Callable[[list[Outcome]], Any],
-    ) -> Any:
-        if self._calls is None:
-            return finish(write(None))
-        call = self._calls.next(self.path, verb, arguments)
-        result, self.replayed = journal.answer_write(call, write, finish, using=self._writes_to())
-        return result
+    def _used(self, found: _Found) -> _Found:
+        """Note that a note was recalled, and return what was found."""
+        if isinstance(found, Recalled) and not (self.read_only or self.replayed):
+            alias = self._counts_in()
+            if alias is not None:
+                usage.recalled(self.path, found.key, using=alias)
+        return found
 
     def _with_suggestions(self, outcomes: list[Outcome]) -> Outcome:
         (outcome,) = outcomes
@@ -345,57 +419,47 @@ class Memory:
             return replace(outcome, suggestions=self.near_keys(outcome.key))
         return outcome
 
-    def _forget_index_text(self) -> None:
-        alias = self._writes_to()
-        transaction.on_commit(lambda: index.forget_text(self.path), using=alias)
-
-    def _check_writable(self) -> None:
-        if self.read_only:
-            raise NotAllowed("This memory is read-only; nothing was written.")
-
-    def _reads_from(self) -> str:
-        return self.using or router.db_for_read(Note)
-
-    def _writes_to(self) -> str:
-        return self.using or router.db_for_write(Note)
+    def _forgotten(self, outcomes: list[Outcome]) -> Forgotten:
+        gone = [outcome for outcome in outcomes if isinstance(outcome, Forgot)]
+        revision = gone[-1].workspace_revision if gone else self.revision()
+        return Forgotten(count=len(gone), workspace_revision=revision)
 
     # Async twins
 
-    aremember = _twin(remember)
-    aforget = _twin(forget)
-    arestore = _twin(restore)
-    aapply = _twin(apply)
-    aclear = _twin(clear)
-    arollback = _twin(rollback)
-    aredact = _twin(redact)
-    aerase = _twin(erase)
-    aconfigure = _twin(configure)
-    arecall = _twin(recall)
-    alookup = _twin(lookup)
-    alist_memories = _twin(list_memories)
-    alisting = _twin(listing)
-    asearch = _twin(search)
-    aindex_note = _twin(index_note)
-    aindex = _twin(index)
-    aindex_version = _twin(index_version)
-    astats = _twin(stats)
-    akeys = _twin(keys)
-    aitems = _twin(items)
-    anear_keys = _twin(near_keys)
-    arevision = _twin(revision)
-    ahistory = _twin(history)
-    ahistory_lines = _twin(history_lines)
-    aas_of = _twin(as_of)
-    aat = _twin(at)
+    aremember = twin(remember)
+    aforget = twin(forget)
+    aend_session = twin(end_session)
+    astore = twin(store)
+    aforget_matching = twin(forget_matching)
+    aforgetting = twin(forgetting)
+    arestore = twin(restore)
+    aapply = twin(apply)
+    aclear = twin(clear)
+    arollback = twin(rollback)
+    aredact = twin(redact)
+    aerase = twin(erase)
+    aconfigure = twin(configure)
+    arecall = twin(recall)
+    alookup = twin(lookup)
+    alist_memories = twin(list_memories)
+    alisting = twin(listing)
+    asearch = twin(search)
+    aindex_note = twin(index_note)
+    aindex = twin(index)
+    aindex_version = twin(index_version)
+    astats = twin(stats)
+    afind = twin(find)
+    afinding = twin(finding)
+    akeys = twin(keys)
+    aitems = twin(items)
+    anear_keys = twin(near_keys)
+    arevision = twin(revision)
+    ahistory = twin(history)
+    ahistory_lines = twin(history_lines)
+    aas_of = twin(as_of)
+    aat = twin(at)
 
 
 def _only(outcomes: list[Outcome]) -> Outcome:
     (outcome,) = outcomes
     return outcome
-
-
-def _arguments(changes: list[writing.Change], reason: str) -> dict[str, Any]:
-    """Return what tells one write from another, the key beside it where there is only one."""
-    said = [[type(change).__name__, asdict(change)] for change in changes]
-    key = changes[0].key if len(changes) == 1 else ""
-    return {"key": key, "changes": said, "reason": reason}

@@ -1,18 +1,22 @@
-"""Reading notes by key: one statement each, total whatever is stored."""
+"""Reading notes by key: one statement each, total whatever is stored.
+
+What expired, and what another session has to itself, is not there.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
 from .models import Note, Workspace
+from .models.details import COLUMNS, details_of
 from .models.note import NoteQuerySet, body_value
-from .results import Recalled, Unknown
+from .results import Recalled, Unknown, fields_of
 from .search import near_keys
 
 
-def recall(path: str, key: str, *, using: str) -> Recalled | None:
+def recall(path: str, key: str, *, using: str, session: str = "") -> Recalled | None:
     """Return the note under exactly `key`, or None."""
-    row = _notes(path, using).filter(key=key)
+    row = _notes(path, using, session).filter(key=key)
     columns = row.values_list(
         "body",
         "body_is_json",
@@ -21,8 +25,9 @@ def recall(path: str, key: str, *, using: str) -> Recalled | None:
         "created_at",
         "updated_at",
         "workspace__revision",
+        *COLUMNS,
     )
-    for text, is_json, summary, revision, created_at, updated_at, last in columns[:1]:
+    for text, is_json, summary, revision, created_at, updated_at, last, *details in columns[:1]:
         return Recalled(
             key=key,
             body=body_value(text, is_json=is_json),
@@ -32,34 +37,35 @@ def recall(path: str, key: str, *, using: str) -> Recalled | None:
             created_at=created_at,
             updated_at=updated_at,
             workspace_revision=last,
+            **fields_of(details_of(details)),
         )
     return None
 
 
-def lookup(path: str, key: str, *, using: str) -> Recalled | Unknown:
+def lookup(path: str, key: str, *, using: str, session: str = "") -> Recalled | Unknown:
     """Return the note under exactly `key`, or what may have been meant by it."""
-    found = recall(path, key, using=using)
+    found = recall(path, key, using=using, session=session)
     if found is not None:
         return found
     return Unknown(
         key=key,
-        suggestions=near_keys(path, key, using=using),
+        suggestions=near_keys(path, key, using=using, session=session),
         workspace_revision=Workspace.objects.using(using).last_revision(path),
     )
 
 
-def keys(path: str, prefix: str, *, using: str) -> tuple[str, ...]:
+def keys(path: str, prefix: str, *, using: str, session: str = "") -> tuple[str, ...]:
     """Return the keys that start with exactly `prefix`, in key order."""
-    notes = _notes(path, using).with_prefix(prefix)
+    notes = _notes(path, using, session).with_prefix(prefix)
     return tuple(notes.order_by("key").values_list("key", flat=True))
 
 
-def items(path: str, prefix: str, *, using: str) -> tuple[tuple[str, Any], ...]:
+def items(path: str, prefix: str, *, using: str, session: str = "") -> tuple[tuple[str, Any], ...]:
     """Return key and body of the notes whose key starts with exactly `prefix`, in key order."""
-    notes = _notes(path, using).with_prefix(prefix).order_by("key")
+    notes = _notes(path, using, session).with_prefix(prefix).order_by("key")
     rows = notes.values_list("key", "body", "body_is_json")
     return tuple((key, body_value(text, is_json=is_json)) for key, text, is_json in rows)
 
 
-def _notes(path: str, using: str) -> NoteQuerySet:
-    return Note.objects.using(using).filter(workspace__path=path)
+def _notes(path: str, using: str, session: str) -> NoteQuerySet:
+    return Note.objects.using(using).filter(workspace__path=path).live(session=session)

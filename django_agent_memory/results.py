@@ -3,8 +3,32 @@
 from __future__ import annotations
 
 import datetime
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 from typing import Any, Literal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Details:
+    """What a note has beside its text.
+
+    `contexts` are what it was tied to, in code-point order, none where none were given. `weight` is
+    0 or more. Past `expires_at` no read shows it.
+    """
+
+    kind: str = ""
+    slot: str = ""
+    subject: str = ""
+    weight: float = 1.0
+    contexts: tuple[str, ...] = ()
+    source: str = ""
+    session: str = ""
+    happened_at: datetime.datetime | None = None
+    expires_at: datetime.datetime | None = None
+
+
+def fields_of(details: Details) -> dict[str, Any]:
+    """Return the details by name, to build what has them too."""
+    return {part.name: getattr(details, part.name) for part in fields(Details)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +78,7 @@ Outcome = Remembered | Forgot | WasAbsent | Restored
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Recalled:
+class Recalled(Details):
     """A note as it is stored. `body` has the type it was given, `text` is what a model reads."""
 
     key: str
@@ -104,6 +128,42 @@ class Match:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Found(Details):
+    """A note that find returned, with its `score` and the named `parts` of it.
+
+    A score is 0 where nothing was asked for but filters. `parts` are those of `relevance.Ranked`:
+    what the score is made of, and `weight`, `recency` and `specificity`, which decide between equal
+    scores.
+    """
+
+    key: str
+    body: Any
+    text: str
+    summary: str | None
+    revision: int
+    created_at: datetime.datetime
+    updated_at: datetime.datetime
+    score: float = 0.0
+    parts: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """What find returned, best first, with the workspace's revision."""
+
+    found: tuple[Found, ...]
+    workspace_revision: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Forgotten:
+    """How many notes a forget_matching forgot, with the workspace's revision."""
+
+    count: int
+    workspace_revision: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SearchResult:
     """The first 8 matches in key order, and how many notes match in all."""
 
@@ -114,7 +174,7 @@ class SearchResult:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Revised:
+class Revised(Details):
     """One revision of one key: the full state after it.
 
     `exists` is False after a forget, with body, text and summary None; `text` is the body as a
@@ -198,6 +258,8 @@ class Erased:
     index_entries: int
     revisions: int
     recorded_calls: int
+    postings: int = 0
+    contexts: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -221,8 +283,8 @@ class Defect:
     """A contradiction between rows; `key` is "" where it concerns the workspace.
 
     Kinds: note_missing, entry_without_note, note_without_history, note_differs, entry_missing,
-    entry_differs, haystack_stale, broken_json, revision_differs, revision_counter_behind,
-    history_start_ahead, and revisions_missing,
+    entry_differs, haystack_stale, contexts_stale, broken_json, revision_differs,
+    revision_counter_behind, history_start_ahead; and revisions_missing and contexts_without_note,
     of which there are `count`.
     """
 

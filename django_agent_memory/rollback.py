@@ -8,14 +8,15 @@ from dataclasses import dataclass
 from django.db.models import Q
 
 from . import writing
-from .history import Moment, check_moment, stored
+from .history import Moment, check_moment
 from .models import Revision, Workspace
+from .models.details import stored
 from .models.revision import RevisionQuerySet
 from .writing.channel import check_signature
 
 
 def plan(
-    path: str, *, actor: str, since: Moment, using: str
+    path: str, *, actor: str, since: Moment, using: str, session: str = ""
 ) -> tuple[list[writing.Restore], list[str]]:
     """Return the restores that undo the actor's writes, and the keys to be left alone.
 
@@ -25,7 +26,7 @@ def plan(
     check_moment(since)
     check_signature(actor, "")
     complete_from = _complete_from(path, using)
-    revisions = Revision.objects.using(using).filter(workspace__path=path)
+    revisions = Revision.objects.using(using).filter(workspace__path=path).seen_in(session)
     first = _first_number(revisions, since)
     from_then_on = revisions.filter(number__gte=first)
     touched = from_then_on.filter(actor=actor)

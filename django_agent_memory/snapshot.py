@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import datetime
-from typing import Any
+from typing import Any, NoReturn
 
-from django.db.models import Max
+from django.db.models import Max, Q, Subquery
 
 from . import stats
 from .conf import conf
@@ -25,6 +25,7 @@ from .results import (
     SearchResult,
     Stats,
     Unknown,
+    fields_of,
 )
 from .text import gate, rendering
 from .text.folding import first_hit, fold, haystack
@@ -33,12 +34,21 @@ from .values import Values
 
 
 class Snapshot(Memory):
-    """A read-only memory of the workspace as of one revision number."""
+    """A read-only memory of the workspace as of one revision number.
+
+    What had expired by the time of that revision is not shown: the past does not change.
+    """
 
     def __init__(
-        self, path: str, workspace_pk: int | None, number: int, *, using: str | None = None
+        self,
+        path: str,
+        workspace_pk: int | None,
+        number: int,
+        *,
+        using: str | None = None,
+        session: str | None = None,
     ) -> None:
-        super().__init__(path, using=using, read_only=True)
+        super().__init__(path, using=using, read_only=True, session=session)
         self.workspace_pk = workspace_pk
         self.number = number
 
@@ -46,7 +56,7 @@ class Snapshot(Memory):
         """Return the note as it was under exactly `key`, or None."""
         gate.check_key(key, limit=conf.max_key_length)
         row = self._log().filter(key=key).up_to(self.number).order_by("-number").first()
-        if row is None or row.body is None:
+        if row is None or row.body is None or self._has_expired(row):
             return None
         return Recalled(
             key=key,
@@ -57,6 +67,7 @@ class Snapshot(Memory):
             created_at=self._created_at(row),
             updated_at=row.created_at,
             workspace_revision=self.number,
+            **fields_of(row.known),
         )
 
     def lookup(self, key: str) -> Recalled | Unknown:
@@ -97,7 +108,9 @@ class Snapshot(Memory):
         if workspace is None:
             return stats.measure(index, notes=0, budget=None, days=0.0, gained=(0, 0))
         notes = self._notes().count()
-        return stats.stats_then(workspace, index, notes=notes, using=self._reads_from())
+        return stats.stats_then(
+            workspace, index, notes=notes, using=self._reads_from(), session=self.session
+        )
 
     def keys(self, prefix: str = "") -> tuple[str, ...]:
         """Return the keys of all notes of then that start with exactly `prefix`, in key order."""
@@ -152,6 +165,14 @@ class Snapshot(Memory):
             workspace_revision=self.number,
         )
 
+    def find(self, query: str = "", **_: Any) -> NoReturn:
+        """Raise `Refused`: what find counts is that of the present."""
+        raise Refused("A memory of the past has no find; search it, or find in the present.")
+
+    def finding(self, query: str = "", **_: Any) -> NoReturn:
+        """Raise `Refused`, as `find` does."""
+        self.find(query)
+
     def history(self, key: str) -> tuple[Revised, ...]:
         """Return the revisions of `key` until then, oldest first."""
         return tuple(r for r in super().history(key) if r.number <= self.number)
@@ -176,12 +197,26 @@ class Snapshot(Memory):
         return first.first() or row.created_at
 
     def _log(self) -> RevisionQuerySet:
-        return Revision.objects.using(self._reads_from()).filter(workspace=self.workspace_pk)
+        # What a session has to itself is only ever saved where nothing shared is: what all others
+        # see of that key is nothing, and no older revision comes to the light.
+        log = Revision.objects.using(self._reads_from()).filter(workspace=self.workspace_pk)
+        return log.seen_in(self.session)
 
     def _notes(self) -> RevisionQuerySet:
-        return self._log().current_at(self.number).filter(body__isnull=False)
+        return self._live().filter(body__isnull=False)
+
+    def _live(self) -> RevisionQuerySet:
+        """Return the state of every key, but what had expired when the revision was written."""
+        written_at = self._log().filter(number=self.number).values("created_at")[:1]
+        unexpired = Q(expires_at=None) | Q(expires_at__gt=Subquery(written_at))
+        return self._log().current_at(self.number).filter(unexpired)
+
+    def _has_expired(self, row: Revision) -> bool:
+        if row.expires_at is None:
+            return False
+        return self._log().filter(number=self.number, created_at__gte=row.expires_at).exists()
 
     def _entries(self) -> list[tuple[str, str]]:
-        entries = self._log().current_at(self.number).filter(summary__isnull=False)
+        entries = self._live().filter(summary__isnull=False)
         rows = entries.order_by("key").values_list("key", "summary")
         return [(key, summary or "") for key, summary in rows]

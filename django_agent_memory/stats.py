@@ -26,24 +26,26 @@ _DAY = datetime.timedelta(days=1)
 _BATCH = 500
 
 
-def stats(path: str, *, using: str) -> Stats:
+def stats(path: str, *, using: str, session: str = "") -> Stats:
     """Return what the index costs and how it grows; zeros for a workspace that is not there.
 
     With a cached index text it takes up to six statements, and two for each 500 keys that were
     written in the window, however much is older.
     """
-    index = read_index(path, using=using)
+    index = read_index(path, using=using, session=session)
     workspace = Workspace.objects.using(using).filter(path=path).first()
     if workspace is None:
         return measure(index, notes=0, budget=None, days=0.0, gained=(0, 0))
-    log = Revision.objects.using(using).filter(workspace=workspace)
-    notes = Note.objects.using(using).filter(workspace=workspace).count()
+    log = Revision.objects.using(using).filter(workspace=workspace).seen_in(session)
+    notes = Note.objects.using(using).filter(workspace=workspace).live(session=session).count()
     return _grown(workspace, index, log, notes=notes, now=timezone.now())
 
 
-def stats_then(workspace: Workspace, index: Index, *, notes: int, using: str) -> Stats:
+def stats_then(
+    workspace: Workspace, index: Index, *, notes: int, using: str, session: str = ""
+) -> Stats:
     """Return the same as of the revision of `index`: the window ends with its time."""
-    log = Revision.objects.using(using).filter(workspace=workspace)
+    log = Revision.objects.using(using).filter(workspace=workspace).seen_in(session)
     times = log.up_to(index.workspace_revision).order_by("-number").values_list("created_at")
     (now,) = times.first() or (workspace.created_at,)
     return _grown(workspace, index, log, notes=notes, now=now)

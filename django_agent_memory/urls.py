@@ -20,6 +20,7 @@ from .api.resources import (
     RevisionViewSet,
     WorkspaceViewSet,
 )
+from .api.sessions import EndSessionView
 from .api.stats import StatsView
 from .api.tools import ToolsView, ToolView
 from .api.values import ValuesView
@@ -52,6 +53,7 @@ urlpatterns = [
     *_both("tools/<str:tool>", ToolView.as_view(), "tool"),
     *_both("tools/<path:workspace>/<str:tool>", ToolView.as_view(), "workspace-tool"),
     *_of_workspace("index", IndexView, "index"),
+    *_of_workspace("end-session", EndSessionView, "end-session"),
     *_of_workspace("stats", StatsView, "stats"),
     *_of_workspace("values", ValuesView, "values"),
     *_of_workspace("history", HistoryView, "history"),

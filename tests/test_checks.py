@@ -27,6 +27,21 @@ SETTINGS = {
         [0, (1,), (0, 1), (1, 0), (1, "2"), [1, 2]],
     ),
     "RECORDED_CALL_DAYS": ("E009", [1, 365], [0, None, "7"]),
+    "ANALYSER": (
+        "E010",
+        ["tests.relevance.evaluate.stemmed"],
+        [None, "no.such", "re.compiled", len],
+    ),
+    "RANKER": ("E011", ["builtins.sorted"], [None, "", "no dots", "django.VERSION"]),
+    "SESSION_HOURS": ("E013", [1, 24, 87_600], [0, 87_601, None, "24", 1.5, True]),
+    "EMBEDDER": ("E012", [None, "builtins.sorted"], [0, "no.such.module"]),
+    "PROMPTS": (
+        "E014",
+        [{}, {"a": [], "b": ["text", {"slot": "s"}], "c": {"parts": [{}], "default_slot": "s"}}],
+        [None, [], {"a": 5}, {"a": [5]}, {"a": [{}]}, {"a": {"part": []}}, {"a": "missing.toml"}],
+    ),
+    "USAGE_SECONDS": ("E016", [None, 0, 60, 86_400], [-1, 86_401, "60", 1.5, True]),
+    "RUN_SOURCES": ("E015", [(), ("docs", "git")], ["docs", ["docs"], (1,), ("",), None]),
 }
 
 

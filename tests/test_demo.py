@@ -80,17 +80,35 @@ def test_twice_makes_nothing_new_and_prints_a_login_and_a_key_that_work(tmp_path
     assert first.returncode == 0, first.stderr
     assert first.stdout.startswith("Workspaces filled: core, support/desk.\n")
     before = rows(database)
-    assert before["Workspace"] == 2
+    assert before["Workspace"] == 3
     assert before["Note"] >= 12
     assert before["Revision"] > before["Note"]
+    assert_asked(first.stdout)
     second = manage(database, "demo", "--no-serve")
     assert second.returncode == 0, second.stderr
     assert second.stdout.startswith("Workspaces filled: none, they were there.\n")
     assert rows(database) == before | {"AgentKey": before["AgentKey"] + 1}
+    assert "lessons in project: 0 added, 0 updated, 8 unchanged, 0 removed\n" in second.stdout
     keys = manage(database, "agent_key", "list").stdout.splitlines()
     assert "usable" in keys[1]
     assert "revoked" in keys[2]
     assert "user admin, password " in second.stdout
+
+
+def assert_asked(printed: str) -> None:
+    """See the sources' counts, and an answer whose score is the sum of its parts."""
+    assert "lessons in project: 8 added, 0 updated, 0 unchanged, 0 removed\n" in printed
+    pages = len([*(ROOT / "docs").rglob("*.md")])
+    assert f"handbook in project: {pages} added, 0 updated, 0 unchanged, 0 removed\n" in printed
+    commits = r"[1-9]\d*" if (ROOT / ".git").exists() else "0"
+    assert re.search(rf"^history in project: {commits} added, 0 updated", printed, re.MULTILINE)
+    lines = printed[printed.index("find(") :].splitlines()
+    assert lines[1].startswith("  1. Joon: the payment provider sends each webhook twice;")
+    for line in (lines[2], lines[4]):
+        score, _, parts = line.strip().partition(" = ")
+        values = [float(part.split()[0]) for part in parts.split(" + ")]
+        assert len(values) >= 4
+        assert abs(float(score) - sum(values)) < 0.03
 
 
 def test_a_taken_port_is_one_sentence_and_nothing_is_written(tmp_path):

@@ -10,9 +10,10 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
-from django_agent_memory import Memory
+from django_agent_memory import Memory, Save
 from django_agent_memory.journal import Calls
 from django_agent_memory.models import Note, RecordedCall, Revision, Workspace
+from django_agent_memory.writing import expiry
 
 
 def run(*arguments: str) -> str:
@@ -106,6 +107,49 @@ def test_prune_counts_first(memory: Memory, settings: Any) -> None:
     assert "At least the last" in refusal("memory_prune", "--revisions", "--keep", "0")
     assert "--days" in refusal("memory_prune", "--revisions", "--days", "-1")
     assert "Say what to prune" in refusal("memory_prune")
+
+
+def test_expired_notes_get_their_tombstones(memory: Memory) -> None:
+    past = timezone.now() - datetime.timedelta(seconds=1)
+    memory.apply([Save(key=f"old{n:03}", summary="s", body="b") for n in range(501)])
+    Note.objects.filter(key__startswith="old").update(expires_at=past)
+    memory.remember("young", "s", "b", expires_at=past + datetime.timedelta(days=1))
+    assert "Would remove 501 expired notes" in run("memory_prune", "--expired")
+    assert Note.objects.filter(key__startswith="old").count() == 501
+    version = memory.index().version
+    out = run("memory_prune", "--expired", "--apply")
+    assert out.startswith("core: 501 expired notes\nRemoved 501 expired notes")
+    assert memory.index().version != version
+    assert not Note.objects.filter(key__startswith="old").exists()
+    assert memory.recall("young") is not None
+    last = memory.history("old000")[-1]
+    assert (last.operation, last.actor, last.reason) == (
+        "forget",
+        "manage.py",
+        "memory_prune --expired",
+    )
+    assert "Removed 0 expired notes" in run("memory_prune", "--expired", "--apply")
+    assert memory.restore("old000", last.number - 1).exists
+
+
+def test_what_is_written_to_meanwhile_is_left(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    past = timezone.now() - datetime.timedelta(seconds=1)
+    for key in ("a", "b"):
+        memory.remember(key, "s", "b", expires_at=past)
+    read = expiry._batch
+
+    def racing(*args: Any) -> Any:
+        rows = read(*args)
+        if rows:
+            memory.remember("a", "s", "again")
+        return rows
+
+    monkeypatch.setattr(expiry, "_batch", racing)
+    assert "Removed 1 expired notes" in run("memory_prune", "--expired", "--apply")
+    assert memory.recall("a") is not None
+    assert not Note.objects.filter(key="b").exists()
 
 
 def test_recorded_calls_go_after_seven_days(memory: Memory) -> None:

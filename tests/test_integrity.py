@@ -8,7 +8,7 @@ import pytest
 
 from django_agent_memory import Memory, Save
 from django_agent_memory.exceptions import Pruned
-from django_agent_memory.models import IndexEntry, Note, Revision, Workspace
+from django_agent_memory.models import IndexEntry, Note, NoteContext, Revision, Workspace
 from django_agent_memory.writing import find_defects, repair
 
 from .test_writing import assert_consistent
@@ -17,7 +17,9 @@ from .test_writing import assert_consistent
 @pytest.fixture
 def memory(db: None) -> Memory:
     memory = Memory("core")
-    memory.apply([Save(key=f"k{n}", summary=f"s{n}", body=f"b{n}") for n in range(6)])
+    tied = Save(key="k0", summary="s0", body="b0", context=["a", "b"], weight=2)
+    rest = [Save(key=f"k{n}", summary=f"s{n}", body=f"b{n}") for n in range(1, 6)]
+    memory.apply([tied, *rest])
     memory.forget("k5")
     return memory
 
@@ -74,9 +76,41 @@ def set_the_start_ahead() -> None:
     Workspace.objects.update(history_from=77)
 
 
+def edit_a_weight() -> None:
+    Note.objects.filter(key="k1").update(weight=7)
+
+
+def edit_a_context() -> None:
+    Note.objects.filter(key="k1").update(contexts='["by hand"]')
+
+
+def lose_a_context() -> None:
+    position = Note.objects.values("position").get(key="k0")["position"]
+    NoteContext.objects.filter(position=position).delete()
+
+
+def add_a_context() -> None:
+    note = Note.objects.get(key="k1")
+    NoteContext.objects.create(workspace=note.workspace, position=note.position, context="by hand")
+
+
+def spoil_the_fingerprint() -> None:
+    Note.objects.filter(key="k1").update(fingerprint="")
+
+
+def spoil_the_specificity() -> None:
+    Note.objects.filter(key="k1").update(specificity=9)
+
+
 DAMAGE: list[tuple[Any, set[tuple[str, str]], str | None]] = [
     (lose_a_note, {("note_missing", "k1")}, "b1"),
     (lose_an_entry, {("entry_missing", "k1"), ("haystack_stale", "k1")}, "b1"),
+    (edit_a_weight, {("note_differs", "k1")}, "b1"),
+    (edit_a_context, {("note_differs", "k1"), ("haystack_stale", "k1")}, "b1"),
+    (lose_a_context, {("postings_stale", "k0")}, "b1"),
+    (add_a_context, {("postings_stale", "k1")}, "b1"),
+    (spoil_the_fingerprint, {("haystack_stale", "k1")}, "b1"),
+    (spoil_the_specificity, {("haystack_stale", "k1")}, "b1"),
     (edit_a_body, {("note_differs", "k1"), ("haystack_stale", "k1")}, "by hand"),
     (edit_a_summary, {("entry_differs", "k1"), ("haystack_stale", "k1")}, "b1"),
     (

@@ -10,6 +10,7 @@ from django.http import HttpResponse
 from django.utils.translation import gettext as _
 
 from . import links
+from .known import facts
 from .past import PastPage, Said
 from .shown import key_text
 from .side_by_side import Table, side_by_side
@@ -86,6 +87,7 @@ class ComparePage(PastPage):
             shown_key=key_text(self.key),
             sides=[self._side("a", "A", left), self._side("b", "B", right)],
             parts=compare(Said.by(left), Said.by(right)),
+            known=facts(Said.by(left).details, Said.by(right).details, key=self.key),
             compare_url=self.address("compare").partition("?")[0],
             left_name=_("Revision %(number)s") % {"number": left.number},
             right_name=_("Revision %(number)s") % {"number": right.number},

@@ -30,11 +30,11 @@ class WorkspaceFilter(admin.SimpleListFilter):
     def lookups(self, request: HttpRequest, model_admin: Any) -> Choices:
         """Return the paths, the chosen one among them."""
         paths = Workspace.objects.order_by("path").values_list("path", flat=True)
-        return _with_chosen(self.value(), paths[:_MOST_CHOICES])
+        return with_chosen(self.value(), paths[:_MOST_CHOICES])
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
         """Return the rows of the chosen workspace."""
-        return _exactly(queryset, "workspace__path", self.value())
+        return exactly(queryset, "workspace__path", self.value())
 
 
 class KeyFilter(admin.SimpleListFilter):
@@ -45,11 +45,11 @@ class KeyFilter(admin.SimpleListFilter):
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> Choices:
         """Return the chosen key alone."""
-        return _with_chosen(self.value(), ())
+        return with_chosen(self.value(), ())
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
         """Return the rows of the chosen key."""
-        return _exactly(queryset, "key", self.value())
+        return exactly(queryset, "key", self.value())
 
 
 class ActorFilter(admin.SimpleListFilter):
@@ -62,11 +62,11 @@ class ActorFilter(admin.SimpleListFilter):
         """Return the actors in order, the unnamed one last."""
         recent = Revision.objects.order_by("-pk").values_list("actor", flat=True)
         actors = sorted(set(recent[:_RECENT_REVISIONS]) - {""})[:_MOST_CHOICES]
-        return [*_with_chosen(self.value() or None, actors), ("", _("(not named)"))]
+        return [*with_chosen(self.value() or None, actors), ("", _("(not named)"))]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
         """Return what the chosen actor wrote."""
-        return _exactly(queryset, "actor", self.value())
+        return exactly(queryset, "actor", self.value())
 
 
 class AgeFilter(admin.SimpleListFilter):
@@ -140,14 +140,14 @@ class KeyStateFilter(admin.SimpleListFilter):
         return queryset if case is None else queryset.filter(case)
 
 
-def _exactly(queryset: QuerySet[Any], field: str, value: str | None) -> QuerySet[Any]:
+def exactly(queryset: QuerySet[Any], field: str, value: str | None) -> QuerySet[Any]:
     """Return the rows with this value, all for None; none for what no database can hold."""
     if value is None:
         return queryset
     return queryset.filter(**{field: value}) if is_storable(value) else queryset.none()
 
 
-def _with_chosen(chosen: str | None, values: Iterable[str]) -> list[tuple[str, str]]:
+def with_chosen(chosen: str | None, values: Iterable[str]) -> list[tuple[str, str]]:
     """Return choices for the values and for the chosen one, which may not be among them."""
     listed = list(values)
     if chosen is not None and chosen not in listed:

@@ -56,7 +56,7 @@ def saved_characters(notes: Iterable[Chosen]) -> dict[str, int]:
     if not lines:
         return {}
     budgeted = [pk for pk, group in lines.items() if group[0].budget is not None]
-    entries = IndexEntry.objects.filter(workspace__in=lines)
+    entries = IndexEntry.objects.live().filter(workspace__in=lines)
     counts = dict(entries.order_by().values_list("workspace").annotate(Count("pk")))
     saved = {
         pk: _without_budget(group, counts.get(pk, 0))
@@ -75,7 +75,9 @@ def _without_budget(gone: list[Chosen], entries: int) -> int:
 
 
 def _with_budget(lines: dict[int, list[Chosen]], budgeted: list[int]) -> dict[int, int]:
-    entries = IndexEntry.objects.filter(workspace__in=budgeted).order_by("workspace_id", "key")
+    entries = (
+        IndexEntry.objects.live().filter(workspace__in=budgeted).order_by("workspace_id", "key")
+    )
     rows = entries.values_list("workspace_id", "key", "summary")
     saved = {}
     for pk, group in groupby(rows, key=lambda row: row[0]):

@@ -16,13 +16,16 @@ from django_agent_memory.conf import conf
 from django_agent_memory.exceptions import Conflict, Refused
 from django_agent_memory.memory import Memory
 from django_agent_memory.models import Note
+from django_agent_memory.models.details import PLAIN
 from django_agent_memory.results import Remembered
 from django_agent_memory.text import gate
 from django_agent_memory.writing.channel import MAX_REASON_LENGTH
 
 from . import newlines
+from .details_form import DetailsForm
 from .differences import Line, differences
-from .forms import ExactTextField, FixedValue, WrittenForm, refusals_as_errors
+from .forms import ExactTextField, FixedValue, refusals_as_errors
+from .known import Fact, facts
 
 OVERWRITE = "_overwrite"
 _ROOM_FOR_THE_REST = 100_000
@@ -37,6 +40,12 @@ class Clash:
     summary: list[Line]
     body: list[Line]
     index_line_differs: bool
+    known: list[Fact]
+
+    @property
+    def says_the_same(self) -> bool:
+        """Whether nothing differs."""
+        return not (self.summary or self.body or self.index_line_differs or self.known)
 
 
 class ExactKeyField(forms.CharField):
@@ -49,7 +58,7 @@ class ExactKeyField(forms.CharField):
         return newlines.plain(super().to_python(value) or "")
 
 
-class NoteForm(WrittenForm):
+class NoteForm(DetailsForm):
     """Save a note through the channel, at the revision that the person has seen or not at all."""
 
     key = ExactKeyField(
@@ -117,6 +126,7 @@ class NoteForm(WrittenForm):
             body=note.body,
             expected_revision=note.revision,
         )
+        self.show_details(note.known)
         fixed = {"workspace": note.workspace, "key": note.key, "body_type": _TYPES[body_type]}
         for name, shown in fixed.items():
             self.fields[name].widget = FixedValue(shown)
@@ -217,7 +227,8 @@ class NoteForm(WrittenForm):
         """Remember it, unless it is what is stored already, and return the note."""
         given = self.cleaned_data
         note: Note | None = self.stored
-        if note is not None and (note.body, self.stored_summary) == (given["body"], given["line"]):
+        said = (given["body"], given["line"])
+        if note is not None and (note.body, self.stored_summary) == said and not self.touched:
             return note
         self.outcome = Memory(given["workspace"], actor=self.actor).remember(
             given["key"],
@@ -225,6 +236,7 @@ class NoteForm(WrittenForm):
             self._value(),
             expected_revision=given["expected_revision"],
             reason=given["reason"],
+            **given["known"],
         )
         notes = Note.objects.using(router.db_for_write(Note))
         written: Note = notes.get(workspace_id=given["workspace"].pk, key=given["key"])
@@ -240,11 +252,14 @@ class NoteForm(WrittenForm):
         given = self.cleaned_data
         now = Memory(given["workspace"]).recall(given["key"])
         summary, body = (None, "") if now is None else (now.summary, now.text)
+        known = PLAIN if now is None else now
+        compared = facts(known, self.details_over(known), key=given["key"])
         self.clash = Clash(
             revision=conflict.current_revision,
             summary=differences(summary or "", given["line"] or ""),
             body=differences(body, given["body"]),
             index_line_differs=(summary is None) != (given["line"] is None),
+            known=[fact for fact in compared if fact.differs],
         )
         self.add_error(None, ValidationError(self._what_happened(now is None), code="conflict"))
 

@@ -20,10 +20,15 @@ from django_agent_memory.text import rendering
 
 from . import links
 from .base import Crumb, MemoryAdmin, MemoryChangeList
+from .details_form import NAMES
 from .filters import AgeFilter, KeyFilter, SummaryFilter, WorkspaceFilter
 from .forget_page import ForgetPage
+from .known import READ_ONLY
+from .known_filters import ContextFilter, ExpiryFilter, KindFilter, SlotFilter
 from .note_form import NoteForm
 from .shown import LIST_KEY, exact_text, key_text, no_index_line
+
+KNOWN = _("What is known of it")
 
 
 class NoteChangeList(MemoryChangeList):
@@ -31,7 +36,7 @@ class NoteChangeList(MemoryChangeList):
 
     def get_queryset(self, *args: Any, **kwargs: Any) -> QuerySet[Note]:
         """Return the rows without what may be a million characters long."""
-        return super().get_queryset(*args, **kwargs).defer("body", "haystack")
+        return super().get_queryset(*args, **kwargs).defer("body", "haystack", "contexts")
 
     def get_results(self, request: HttpRequest) -> None:
         """Give the rows of this page their summaries; a join would make the count read them all."""
@@ -56,7 +61,16 @@ class NoteAdmin(MemoryAdmin):
         "workspace",
         "created_at",
     )
-    list_filter = (WorkspaceFilter, AgeFilter, SummaryFilter, KeyFilter)
+    list_filter = (
+        WorkspaceFilter,
+        KindFilter,
+        SlotFilter,
+        ContextFilter,
+        AgeFilter,
+        ExpiryFilter,
+        SummaryFilter,
+        KeyFilter,
+    )
     list_select_related = ("workspace",)
     # The order of the unique index, so that no list has to be sorted.
     ordering = ("workspace_id", "key")
@@ -67,9 +81,9 @@ class NoteAdmin(MemoryAdmin):
     )
 
     def get_queryset(self, request: HttpRequest) -> NoteQuerySet:
-        """Return the notes with `size`, the length of the body."""
-        notes: NoteQuerySet = super().get_queryset(request).with_size()  # type: ignore[attr-defined]
-        return notes
+        """Return the notes that all share with `size`, the length of the body."""
+        notes: NoteQuerySet = super().get_queryset(request)  # type: ignore[assignment]
+        return notes.seen_in("").with_size()
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
         """Return the list that leaves long texts in the database."""
@@ -113,10 +127,12 @@ class NoteAdmin(MemoryAdmin):
         dates = (_("History"), {"fields": ("created_at", "updated_at", "shown_revision")})
         if obj is not None and not self.has_change_permission(request, obj):
             shown = ("workspace", "whole_key", "shown_type", "stored_summary", "stored_body")
-            return ((None, {"fields": shown}), dates)
+            known_of_it: Any = (KNOWN, {"fields": tuple(READ_ONLY.values())})
+            return ((None, {"fields": shown}), known_of_it, dates)
         main = ("workspace", "key", "in_index", "summary", "body_type", "body", "reason")
         form = (None, {"fields": (*main, "expected_revision")})
-        return (form,) if obj is None else (form, dates)
+        known_of_it = (KNOWN, {"fields": NAMES, "classes": ("collapse",)})
+        return (form, known_of_it) if obj is None else (form, known_of_it, dates)
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
         """Return what the form shows and does not take."""

@@ -12,6 +12,7 @@ from django.utils.translation import gettext as _
 
 from django_agent_memory.models import Note, Revision, Workspace
 from django_agent_memory.models.revision import RevisionQuerySet
+from django_agent_memory.results import Details
 from django_agent_memory.text.gate import is_storable
 from django_agent_memory.text.rendering import one_line
 
@@ -24,19 +25,25 @@ _SEEING = ("agent_memory.view_revision", "agent_memory.change_revision")
 
 
 class Said(NamedTuple):
-    """What a key says or said: `text` is None for no note, `summary` None for no index line."""
+    """What a key says or said: `text` is None for no note, `summary` None for no index line.
+
+    `details` are None where there is no note, and where they are redacted.
+    """
 
     text: str | None = None
     is_json: bool = False
     summary: str | None = None
     redacted: bool = False
+    details: Details | None = None
 
     @classmethod
     def by(cls, row: Any) -> Said:
         """Return what a revision or an annotated note says, None being nothing."""
         if row is None:
             return cls()
-        return cls(row.body, row.body_is_json, row.summary, getattr(row, "redacted", False))
+        redacted = getattr(row, "redacted", False)
+        details = None if row.body is None or redacted else row.known
+        return cls(row.body, row.body_is_json, row.summary, redacted, details)
 
 
 class PastPage:
@@ -69,9 +76,9 @@ class PastPage:
     # Reading
 
     def revisions(self) -> RevisionQuerySet:
-        """Return the revisions of the key."""
+        """Return the revisions of the key, but private ones."""
         rows: RevisionQuerySet = Revision.objects.filter(workspace=self.workspace, key=self.key)
-        return rows
+        return rows.seen_in("")
 
     def numbered(self, numbers: Iterable[int | None]) -> dict[int, Revision]:
         """Return the revisions of the key with these numbers."""
@@ -80,7 +87,7 @@ class PastPage:
 
     def note(self) -> Any:
         """Return the note under the key with its `summary`, None if it is forgotten."""
-        notes = Note.objects.filter(workspace=self.workspace, key=self.key)
+        notes = Note.objects.seen_in("").filter(workspace=self.workspace, key=self.key)
         return notes.annotate(summary=F("entry__summary")).defer("haystack").first()
 
     def number(self, name: str) -> int | None:

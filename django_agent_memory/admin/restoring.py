@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from django import forms
@@ -10,6 +11,7 @@ from django.contrib.admin.models import ADDITION, CHANGE, DELETION
 from django.core.exceptions import PermissionDenied
 from django.db import models, router
 from django.http import HttpResponse, HttpResponseRedirect
+from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
 
@@ -21,6 +23,7 @@ from django_agent_memory.results import Restored
 from . import links
 from .base import actor_of, log
 from .comparing import compare
+from .known import facts
 from .past import PastPage, Said, may_restore
 from .reasons import ReasonForm
 from .shown import key_text
@@ -32,6 +35,15 @@ class RestoreForm(ReasonForm):
     expected_revision = forms.IntegerField(
         min_value=0, max_value=10**18, widget=forms.HiddenInput, localize=False
     )
+
+
+def _brought_back(target: Revision) -> Said:
+    """Return what a revision says once it is restored: without an expiry that is past."""
+    said = Said.by(target)
+    details = said.details
+    if details is None or details.expires_at is None or details.expires_at > timezone.now():
+        return said
+    return said._replace(details=replace(details, expires_at=None))
 
 
 class RestorePage(PastPage):
@@ -62,7 +74,7 @@ class RestorePage(PastPage):
         return may_restore(self.request, is_gone=note is None, to_nothing=to_nothing)
 
     def _ask(self, note: Any, form: RestoreForm) -> HttpResponse:
-        now, then = Said.by(note), Said.by(self.target)
+        now, then = Said.by(note), _brought_back(self.target)
         response: HttpResponse = self.render(
             "restore.html",
             title=_("Restore revision %(number)s?") % {"number": self.target.number},
@@ -77,6 +89,7 @@ class RestorePage(PastPage):
             to_nothing=then.text is None,
             changes=now != then,
             parts=compare(now, then),
+            known=facts(now.details, then.details, key=self.key),
             left_name=_("Stored now"),
             right_name=_("Revision %(number)s") % {"number": self.target.number},
         )

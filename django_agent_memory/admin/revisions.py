@@ -14,12 +14,14 @@ from django.utils.html import format_html
 from django.utils.translation import gettext_lazy as _
 
 from django_agent_memory.models import Note, Revision
+from django_agent_memory.models.revision import RevisionQuerySet
+from django_agent_memory.results import Details
 
-from . import links
+from . import known, links
 from .base import Crumb, MemoryAdmin, MemoryChangeList
 from .comparing import ComparePage
 from .filters import ActorFilter, KeyFilter, WorkspaceFilter
-from .past import may_restore
+from .past import Said, may_restore
 from .restoring import RestorePage
 from .shown import LIST_KEY, exact_text, key_text, no_index_line, quiet
 from .timeline import TimelinePage
@@ -32,7 +34,7 @@ class RevisionChangeList(MemoryChangeList):
 
     def get_queryset(self, *args: Any, **kwargs: Any) -> QuerySet[Revision]:
         """Return the rows without their long texts."""
-        return super().get_queryset(*args, **kwargs).defer("body", "summary")
+        return super().get_queryset(*args, **kwargs).defer("body", "summary", "details")
 
 
 @admin.register(Revision)
@@ -74,6 +76,11 @@ class RevisionAdmin(MemoryAdmin):
         ),
     )
 
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Revision]:
+        """Return the revisions, but private ones."""
+        revisions: RevisionQuerySet = super().get_queryset(request)  # type: ignore[assignment]
+        return revisions.seen_in("")
+
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
         """Return the list that leaves long texts in the database."""
         return RevisionChangeList
@@ -85,6 +92,26 @@ class RevisionAdmin(MemoryAdmin):
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         """Nobody: nothing rewrites history."""
         return False
+
+    def get_object(
+        self, request: HttpRequest, object_id: str, from_field: str | None = None
+    ) -> Any:
+        """Return the revision with `before`: what the one before it said, None if not known."""
+        revision: Any = super().get_object(request, object_id, from_field)
+        if revision is not None:
+            revision.before = _details_before(revision)
+        return revision
+
+    def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
+        """Return what was stored, and of what was known of it that which is not as usual."""
+        fieldsets = super().get_fieldsets(request, obj)
+        details = None if obj is None else Said.by(obj).details
+        if details is None:
+            return fieldsets
+        names = known.noteworthy(details, obj.before and obj.before[1])
+        fields = tuple(known.READ_ONLY[name] for name in names)
+        known_then = (_("What was known of it"), {"fields": fields})
+        return (*fieldsets, known_then) if fields else fieldsets
 
     # The past of one key
 
@@ -160,7 +187,12 @@ class RevisionAdmin(MemoryAdmin):
         """Return the ways to the timeline, to the note if there is one, and to restoring this."""
         site, past = self.admin_site.name, (obj.workspace.path, obj.key)
         tools = [(_("History of this key"), links.to_past(site, "timeline", *past))]
-        note = Note.objects.filter(workspace=obj.workspace, key=obj.key).only("revision").first()
+        note = (
+            Note.objects.seen_in("")
+            .filter(workspace=obj.workspace, key=obj.key)
+            .only("revision")
+            .first()
+        )
         if note is not None and request.user.has_perm("agent_memory.view_note"):
             tools.append((_("The note"), links.to_page(site, "note", "change", note.pk)))
         is_now = obj.body is None if note is None else obj.number == note.revision
@@ -169,3 +201,12 @@ class RevisionAdmin(MemoryAdmin):
             address = links.to_past(site, "restore", *past, revision=obj.number)
             tools.append((_("Restore…"), address))
         return tools
+
+
+def _details_before(revision: Revision) -> tuple[int, Details] | None:
+    """Return number and details of the revision of the key before this, if they can be known."""
+    rows = Revision.objects.seen_in("").filter(workspace=revision.workspace_id, key=revision.key)
+    row = rows.filter(number__lt=revision.number).order_by("-number").first()
+    if row is None or row.body is None or row.redacted:
+        return None
+    return row.number, row.known

@@ -111,7 +111,8 @@ class RollbackPage:
 
     def _actors(self) -> list[str]:
         """Return who wrote the last 2,000 revisions."""
-        recent = Revision.objects.filter(workspace=self.workspace).order_by("-number")
+        shared = Revision.objects.seen_in("").filter(workspace=self.workspace)
+        recent = shared.order_by("-number")
         names = set(recent.values_list("actor", flat=True)[:_RECENT_REVISIONS])
         return sorted(names - {""})[:_MOST_ACTORS]
 

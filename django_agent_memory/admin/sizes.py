@@ -64,7 +64,9 @@ def _rounded(amount: float) -> float | int:
 
 
 def _measured(missing: dict[int, Workspace], cache: BaseCache | None) -> dict[int, int]:
-    entries = IndexEntry.objects.filter(workspace__in=missing).order_by("workspace_id", "key")
+    entries = (
+        IndexEntry.objects.live().filter(workspace__in=missing).order_by("workspace_id", "key")
+    )
     sizes = dict.fromkeys(missing, 0)
     rows = entries.values_list("workspace_id", "key", "summary")
     at_most = sum(row.revision for row in missing.values())  # Every entry took a revision.

@@ -68,7 +68,7 @@ class TimelinePage(PastPage):
 
     def _current(self) -> Any:
         """Return id and revision of the note, None if it is forgotten."""
-        notes = Note.objects.filter(workspace=self.workspace, key=self.key)
+        notes = Note.objects.seen_in("").filter(workspace=self.workspace, key=self.key)
         return notes.values_list("pk", "revision", named=True).first()
 
     def _shown(self, rows: list[Any], current: Any) -> list[dict[str, Any]]:
@@ -116,4 +116,4 @@ class TimelinePage(PastPage):
 def _without_texts(rows: RevisionQuerySet) -> RevisionQuerySet:
     """Return revisions with the lengths of their texts instead of the texts."""
     sized = rows.annotate(size=Length("body"), gone=Q(body__isnull=True))
-    return sized.defer("body", "summary", "workspace")
+    return sized.defer("body", "summary", "details", "workspace")

@@ -64,7 +64,10 @@ class WorkspaceAdmin(MemoryAdmin):
     def get_queryset(self, request: HttpRequest) -> QuerySet[Workspace]:
         """Return the workspaces with the number of their notes and of the lines of their index."""
         workspaces: QuerySet[Workspace] = super().get_queryset(request)
-        return workspaces.annotate(note_count=_count_of(Note), line_count=_count_of(IndexEntry))
+        return workspaces.annotate(
+            note_count=_count_of(Note.objects.seen_in("")),
+            line_count=_count_of(IndexEntry.objects.all()),
+        )
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
         """Return the list that measures indexes."""
@@ -169,9 +172,9 @@ class WorkspaceAdmin(MemoryAdmin):
         return format_html('<a href="{}">{}</a>', address, _("What the agent sees"))
 
 
-def _count_of(model: type[Note] | type[IndexEntry]) -> Coalesce:
-    """Return the number of the model's rows in a workspace."""
-    rows = model._default_manager.filter(workspace=OuterRef("pk")).order_by().values("workspace")
+def _count_of(rows: QuerySet[Any]) -> Coalesce:
+    """Return the number of those of the rows that are in a workspace."""
+    rows = rows.filter(workspace=OuterRef("pk")).order_by().values("workspace")
     count = rows.annotate(n=Count("pk")).values("n")
     return Coalesce(Subquery(count, output_field=IntegerField()), 0)
 

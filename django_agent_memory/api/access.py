@@ -25,6 +25,8 @@ _READS = ("view_note",)
 _WRITES: dict[str, tuple[str, ...]] = {
     "remember": ("add_note", "change_note"),
     "forget": ("delete_note",),
+    "store": ("add_note", "change_note"),
+    "forget_matching": ("delete_note",),
 }
 _ADDS = "add_workspace"
 _EVERY_WRITE = ("add_note", "change_note", "delete_note")
@@ -39,6 +41,8 @@ class Access(Protocol):
 
     def memory(self, path: str | None, *, place: str = "", call_name: str | None = None) -> Memory:
         """Return the memory at `path`, or the credential's own; raises 404 for a foreign one.
+
+        It is in the session that the request names, which is the credential's alone.
 
         `place` is where a caller names the workspace. The calls of the memory are recorded under
         `call_name`, the caller's idempotency key, if there is one.
@@ -68,6 +72,7 @@ class KeyAccess:
     """An agent key: its workspace and no other, its access, its tools."""
 
     key: AgentKey
+    session: str | None = None
 
     @property
     def workspace_revision(self) -> int | None:
@@ -79,14 +84,15 @@ class KeyAccess:
         if path is not None and path != self.key.workspace.path:
             raise no_such_workspace()
         calls = Calls(f"key:{self.key.pk}", name=call_name) if call_name is not None else None
-        return Memory(self.key.workspace, actor=self.key.name, calls=calls)
+        session = _scoped(f"key:{self.key.pk}", self.session)
+        return Memory(self.key.workspace, actor=self.key.name, session=session, calls=calls)
 
     def require_workspace(self, memory: Memory) -> None:
         """Do nothing: the key's workspace is there."""
 
     def may_use(self, spec: ToolSpec) -> bool:
         """Whether its access and its list of tools, if it has one, allow the tool."""
-        return (spec.read_only or self._may_write()) and self._lists(spec.name)
+        return (spec.read_only or self._may_write()) and self._lists(spec)
 
     def require_tool(self, spec: ToolSpec) -> None:
         """Raise `NotAllowed` unless `may_use`."""
@@ -94,7 +100,7 @@ class KeyAccess:
             raise NotAllowed(
                 f"This agent key has read access only; {spec.name} needs read-write access."
             )
-        if not self._lists(spec.name):
+        if not self._lists(spec):
             raise NotAllowed(f"This agent key does not include the tool {spec.name}.")
 
     def require(self, *permissions: str, tool: str | None = None) -> None:
@@ -113,9 +119,11 @@ class KeyAccess:
     def _may_write(self) -> bool:
         return self.key.access == AgentKey.Access.READ_WRITE
 
-    def _lists(self, tool: str) -> bool:
+    def _lists(self, spec: ToolSpec) -> bool:
         tools = self.key.tools
-        return tools is None or (isinstance(tools, list) and tool in tools)
+        if tools is None:
+            return not spec.optional
+        return isinstance(tools, list) and spec.name in tools
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +131,7 @@ class UserAccess:
     """A logged-in user: every workspace, as far as Django's model permissions go."""
 
     user: Any
+    session: str | None = None
 
     @property
     def workspace_revision(self) -> int | None:
@@ -135,7 +144,8 @@ class UserAccess:
             raise Refused(f"A user has to name the workspace: {place}.")
         calls = Calls(f"user:{self.user.pk}", name=call_name) if call_name is not None else None
         actor = str(self.user.get_username())[:MAX_ACTOR_LENGTH]
-        return Memory(path, actor=actor, calls=calls)
+        session = _scoped(f"user:{self.user.pk}", self.session)
+        return Memory(path, actor=actor, session=session, calls=calls)
 
     def require_workspace(self, memory: Memory) -> None:
         """Ask for add_workspace where the first write would make the workspace."""
@@ -148,8 +158,8 @@ class UserAccess:
             )
 
     def may_use(self, spec: ToolSpec) -> bool:
-        """Whether the user has every permission that the tool takes."""
-        return all(self._has(permission) for permission in _permissions(spec))
+        """Whether the user has every permission that the tool takes; optional ones go unnamed."""
+        return not spec.optional and all(self._has(permission) for permission in _permissions(spec))
 
     def require_tool(self, spec: ToolSpec) -> None:
         """Raise `NotAllowed` unless `may_use`."""
@@ -167,6 +177,11 @@ class UserAccess:
 
     def _has(self, permission: str) -> bool:
         return bool(self.user.has_perm(_named(permission)))
+
+
+def _scoped(caller: str, session: str | None) -> str | None:
+    """Return a session's name as that of this credential: no other one reaches it by its name."""
+    return None if session is None else f"{caller}:{session}"
 
 
 def _permissions(spec: ToolSpec) -> tuple[str, ...]:

@@ -20,7 +20,7 @@ from django_agent_memory.models import AgentKey
 
 from .access import Access, KeyAccess, UserAccess
 from .authentication import AgentKeyAuthentication, UserAuthentication
-from .parsing import JSONParser, refuse_call_name
+from .parsing import JSONParser, refuse_call_name, refuse_session, session_name
 from .problems import answer_problem
 from .rendering import JSON, JSONRenderer
 
@@ -53,6 +53,7 @@ class Endpoint(APIView):
     http_method_names = ["get", "head", "post", "put", "patch", "delete"]
 
     takes_call_names = False
+    takes_sessions = False
     access: Access
     # Instances without state, shared by all requests.
     _authenticators = [AgentKeyAuthentication(), UserAuthentication()]
@@ -73,7 +74,13 @@ class Endpoint(APIView):
         key = request.auth
         if request.method not in ("GET", "HEAD") and not self.takes_call_names:
             refuse_call_name(request._request)
-        self.access = KeyAccess(key) if isinstance(key, AgentKey) else UserAccess(request.user)
+        if not self.takes_sessions:
+            refuse_session(request._request)
+        session = session_name(request._request)
+        if isinstance(key, AgentKey):
+            self.access = KeyAccess(key, session)
+        else:
+            self.access = UserAccess(request.user, session)
 
     def perform_authentication(self, request: Request) -> None:
         """Set `request.user` and `request.auth`, or raise 401; makes no anonymous user."""

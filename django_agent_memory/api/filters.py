@@ -13,12 +13,14 @@ import django_filters  # type: ignore[import-untyped]
 from django import forms
 from django.db.models import QuerySet
 
+from django_agent_memory.associations import tied_to
 from django_agent_memory.conf import conf
 from django_agent_memory.exceptions import Refused
 from django_agent_memory.models import IndexEntry, Note, Revision, Workspace
 from django_agent_memory.models.note import after_all_with
 from django_agent_memory.search import matching
 from django_agent_memory.text import gate
+from django_agent_memory.writing.details import check_contexts, check_label, check_name
 
 from .moments import parse_moment
 from .parsing import whole_number
@@ -101,6 +103,24 @@ class _HasSummary(_Filter):
         return qs.filter(summary__isnull=value == "false")
 
 
+class _Name(_Filter):
+    def check(self, value: str) -> str:
+        return check_name(value, self.name)
+
+
+class _Label(_Filter):
+    def check(self, value: str) -> str:
+        return check_label(value, self.name)
+
+
+class _Context(_Filter):
+    def filter(self, qs: QuerySet[Any], value: Any) -> QuerySet[Any]:
+        if value is None:
+            return qs
+        (context,) = check_contexts(value)
+        return qs.filter(tied_to(context))
+
+
 class _Search(_Filter):
     def filter(self, qs: Any, value: Any) -> Any:
         return qs if value is None else matching(qs, value)
@@ -149,6 +169,11 @@ class NoteFilters(_Filters):
     key = _Key()
     key_prefix = _KeyPrefix()
     search = _Search()
+    kind = _Name()
+    slot = _Name()
+    subject = _Label()
+    source = _Label()
+    context = _Context()
     has_summary = _HasSummary()
     size_min = _Number("size", "gte")
     size_max = _Number("size", "lte")

@@ -22,11 +22,14 @@ class IndexView(Endpoint):
     The strong `ETag` is the version of the index; under `If-None-Match` an unchanged one is 304,
     answered from one row, without making the text. `Workspace-Revision` carries the revision.
 
+    With the header `Memory-Session`, the session's private lines are among the others.
+
     Every key may ask, whatever its tools are: the index is for the program that calls the model,
     not for the model.
     """
 
     http_method_names = ["get", "head"]
+    takes_sessions = True
 
     def get(self, request: Request, workspace: str | None = None) -> HttpResponse:
         """Return the index of the workspace."""
@@ -40,7 +43,7 @@ class IndexView(Endpoint):
             response.headers["ETag"] = _etag(index.version, index.workspace_revision, as_json)
             response.headers["Workspace-Revision"] = str(index.workspace_revision)
         response.headers["Cache-Control"] = CACHE_CONTROL
-        response.headers["Vary"] = "Accept, Authorization, Cookie"
+        response.headers["Vary"] = "Accept, Authorization, Cookie, Memory-Session"
         return response
 
 

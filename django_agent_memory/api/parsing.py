@@ -25,6 +25,7 @@ _MOST_PARAMETERS = 100
 _LARGEST_NUMBER = 10**18 - 1
 _DRAINED_AT_A_TIME = 65_536
 _BROKEN_ESCAPE = re.compile("%(?![0-9A-Fa-f]{2})")
+_SESSION = re.compile(r"[\x21-\x7e]{1,200}")
 _IF_MATCH = re.compile(r'\s*"(\d{1,19})"\s*')
 
 
@@ -151,6 +152,20 @@ def call_name(request: HttpRequest) -> str | None:
     return name
 
 
+def session_name(request: HttpRequest) -> str | None:
+    """Return the `Memory-Session`, None without one; raises `Refused` for a malformed one."""
+    name = request.headers.get("Memory-Session")
+    if name is not None and not _SESSION.fullmatch(name):
+        raise Refused("Memory-Session must be 1 to 200 visible ASCII characters, no blanks.")
+    return name
+
+
+def refuse_session(request: HttpRequest) -> None:
+    """Raise `Refused` for a `Memory-Session` where it would be ignored, and trusted."""
+    if "Memory-Session" in request.headers:
+        raise Refused("Memory-Session is not for this address, which shows what all share.")
+
+
 def refuse_call_name(request: HttpRequest) -> None:
     """Raise `Refused` for an `Idempotency-Key` where it would be ignored, and trusted."""
     if "Idempotency-Key" in request.headers:
@@ -164,6 +179,13 @@ def whole_number(digits: str, *, name: str) -> int:
     if not re.fullmatch("[0-9]{1,18}", digits):
         raise Refused(f"{name} must be a whole number from 0 to {_LARGEST_NUMBER}.")
     return int(digits)
+
+
+def number(digits: str, *, name: str) -> float:
+    """Return the number of a query parameter, of at least 0, such as 2 or 0.5."""
+    if not re.fullmatch(r"[0-9]{1,18}(\.[0-9]{1,18})?", digits):
+        raise Refused(f"{name} must be a number such as 2 or 0.5.")
+    return float(digits)
 
 
 def _declared_length(request: HttpRequest) -> int:

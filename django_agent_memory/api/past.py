@@ -13,6 +13,7 @@ from django_agent_memory.memory import Memory
 from django_agent_memory.results import Revised
 
 from .base import Endpoint
+from .known import known_fields
 from .moments import parse_aware_moment
 from .parsing import (
     call_name,
@@ -29,6 +30,7 @@ class HistoryView(Endpoint):
     """`GET history/?key=…`: every revision of the key, oldest first, as rows and as lines."""
 
     http_method_names = ["get", "head"]
+    takes_sessions = True
 
     def get(self, request: Request, workspace: str | None = None) -> HttpResponse:
         """Return the revisions."""
@@ -53,6 +55,7 @@ class AsOfView(Endpoint):
     """
 
     http_method_names = ["get", "head"]
+    takes_sessions = True
 
     def get(self, request: Request, workspace: str | None = None) -> HttpResponse:
         """Return the state at the moment."""
@@ -84,6 +87,7 @@ class RestoreView(Endpoint):
 
     http_method_names = ["post"]
     takes_call_names = True
+    takes_sessions = True
 
     def post(self, request: Request, workspace: str | None = None) -> HttpResponse:
         """Restore the key."""
@@ -175,6 +179,7 @@ def _as_json(revised: Revised) -> dict[str, Any]:
         "exists": revised.exists,
         "summary": revised.summary,
         "body": revised.body,
+        **known_fields(revised),
         "redacted": revised.redacted,
         "actor": revised.actor,
         "reason": revised.reason,

@@ -22,6 +22,7 @@ from django_agent_memory.results import Forgot
 
 from . import filters, serializers
 from .base import Endpoint, free_of_the_host
+from .known import KNOWN, read_known
 from .pagination import CursorPagination
 from .parsing import expected_revision, read_fields, read_json, read_query
 from .rendering import json_answer
@@ -174,11 +175,11 @@ class NoteViewSet(Resource):
         "delete": "destroy",
     }
 
-    _fields = ("summary", "expected_revision", "reason")
+    _fields = ("summary", *KNOWN, "expected_revision", "reason")
 
     def rows(self) -> QuerySet[Note]:
-        """Return the notes, each with its summary and the size of its body."""
-        notes = Note.objects.select_related("workspace").defer("haystack")
+        """Return the shared notes, but expired ones, each with its summary and its body's size."""
+        notes = Note.objects.live().select_related("workspace").defer("haystack")
         return notes.with_size().annotate(summary=F("entry__summary"))
 
     def lines(self) -> QuerySet[Note]:
@@ -211,20 +212,23 @@ class NoteViewSet(Resource):
         return self._written_note(memory, key, 201 if done == "created" else 200)
 
     def update(self, request: Request, pk: int) -> HttpResponse:
-        """Replace summary and body; without a summary the note leaves the index."""
+        """Replace summary and body; without a summary the note leaves the index.
+
+        What else is known of it stays unless it is sent.
+        """
         self.access.require("add_note", "change_note", tool="remember")
         note = self._one(pk)
         fields = read_fields(read_json(request._request), required=("body",), optional=self._fields)
         return self._rewrite(request, note, fields)
 
     def partial_update(self, request: Request, pk: int) -> HttpResponse:
-        """Replace the summary, the body or both."""
+        """Replace the summary, the body or what else is known of the note."""
         self.access.require("add_note", "change_note", tool="remember")
         note = self._one(pk)
         fields = read_fields(
             read_json(request._request), required=(), optional=("body", *self._fields)
         )
-        _check_changes(fields, ("summary", "body"))
+        _check_changes(fields, ("summary", "body", *KNOWN))
         kept = {"summary": note.summary}
         if "body" not in fields:
             kept["body"] = note.value
@@ -234,7 +238,9 @@ class NoteViewSet(Resource):
         """Forget the note; 404 if it is not there (any more)."""
         self.access.require("delete_note", tool="forget")
         note = self._one(pk)
-        fields = read_fields(read_json(request._request), required=(), optional=self._fields[1:])
+        fields = read_fields(
+            read_json(request._request), required=(), optional=("expected_revision", "reason")
+        )
         expected = expected_revision(request._request, fields)
         memory = self.access.memory(note.workspace.path)
         done = memory.forget(
@@ -262,12 +268,13 @@ class NoteViewSet(Resource):
             fields["body"],
             expected_revision=expected if given is None else given,
             reason=fields.get("reason", ""),
+            **read_known(fields),
         )
         return done.outcome
 
     def _taken(self, memory: Memory, key: str, conflict: Conflict) -> Conflict:
         """Return the conflict of one who did not know of the note, with its address if it stays."""
-        rows = Note.objects.filter(workspace__path=memory.path, key=key)
+        rows = Note.objects.live().filter(workspace__path=memory.path, key=key)
         pk = rows.values_list("pk", flat=True).first()
         if pk is None:
             return conflict
@@ -293,8 +300,8 @@ class IndexEntryViewSet(Resource):
     list_tool = whole_tool = "list_memories"
 
     def rows(self) -> QuerySet[IndexEntry]:
-        """Return the entries."""
-        return IndexEntry.objects.select_related("workspace")
+        """Return the entries, but those of expired notes and of private ones."""
+        return IndexEntry.objects.live().select_related("workspace")
 
 
 class RevisionViewSet(Resource):
@@ -308,8 +315,8 @@ class RevisionViewSet(Resource):
     list_tool = whole_tool = "recall"
 
     def rows(self) -> QuerySet[Revision]:
-        """Return the revisions."""
-        return Revision.objects.select_related("workspace")
+        """Return the revisions, but private ones."""
+        return Revision.objects.seen_in("").select_related("workspace")
 
     def lines(self) -> QuerySet[Revision]:
         """Return the revisions without their bodies."""

@@ -66,7 +66,20 @@ class NoteReceiptSerializer(_RowSerializer):
     updated_at = Moment()
 
 
-class NoteLineSerializer(NoteReceiptSerializer):
+class _DetailsSerializer(serializers.Serializer):  # type: ignore[type-arg]
+    """What a note has beside its text; `known` of the row holds it."""
+
+    kind = serializers.CharField(source="known.kind")
+    slot = serializers.CharField(source="known.slot")
+    subject = serializers.CharField(source="known.subject")
+    weight = serializers.FloatField(source="known.weight")
+    contexts = serializers.ListField(source="known.contexts")
+    source = serializers.CharField(source="known.source")  # type: ignore[assignment]
+    happened_at = Moment(source="known.happened_at", allow_null=True)
+    expires_at = Moment(source="known.expires_at", allow_null=True)
+
+
+class NoteLineSerializer(NoteReceiptSerializer, _DetailsSerializer):
     """A note in a list."""
 
     summary = serializers.CharField(allow_null=True)
@@ -100,8 +113,8 @@ class RevisionLineSerializer(_RowSerializer):
     created_at = Moment()
 
 
-class RevisionSerializer(RevisionLineSerializer):
-    """A revision with the body that was stored; null after a forget (and `has_body` false)."""
+class RevisionSerializer(RevisionLineSerializer, _DetailsSerializer):
+    """A revision with what was known; its body is null after a forget (and `has_body` false)."""
 
     has_body = serializers.SerializerMethodField()
     body = Body(source="value")

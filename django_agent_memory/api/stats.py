@@ -15,6 +15,7 @@ class StatsView(Endpoint):
     """`GET stats/`: the fields of `Memory.stats` as JSON. Every key may ask, as for the index."""
 
     http_method_names = ["get", "head"]
+    takes_sessions = True
 
     def get(self, request: Request, workspace: str | None = None) -> HttpResponse:
         """Return the costs of the workspace's index."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from django.http import HttpResponse
@@ -14,7 +14,7 @@ from django_agent_memory.text import gate
 from django_agent_memory.tools import TOOLS, ToolSpec, dispatch
 
 from .base import Endpoint, method_not_allowed
-from .parsing import call_name, expected_revision, read_json, read_query
+from .parsing import call_name, expected_revision, number, read_json, read_query, whole_number
 from .rendering import json_answer, replay_headers
 
 
@@ -24,10 +24,14 @@ class ToolView(Endpoint):
     Answers `{"text": what the model reads, …fields}`. A workspace path in front of the tool's name
     is optional for a key and needed by a user. Under an `Idempotency-Key` the same call is answered
     again, byte for byte, and not done again; `Idempotency-Replayed: true` says so.
+
+    With the header `Memory-Session`, what is saved with `"persist": false` is there for calls of
+    this credential under this session only.
     """
 
     http_method_names = ["get", "head", "post"]
     takes_call_names = True
+    takes_sessions = True
 
     def post(self, request: Request, tool: str, workspace: str | None = None) -> HttpResponse:
         """Call the tool with the JSON body."""
@@ -42,7 +46,7 @@ class ToolView(Endpoint):
         spec, memory = self._called(request, tool, workspace)
         if not spec.read_only:
             raise method_not_allowed(request, _methods(tool))
-        return _answer(memory, spec, read_query(request._request))
+        return _answer(memory, spec, _from_query(spec, read_query(request._request)))
 
     def http_method_not_allowed(self, request: Any, *args: Any, **kwargs: Any) -> Any:
         """Raise 405 with the methods that this tool takes."""
@@ -69,6 +73,7 @@ class ToolsView(Endpoint):
     """`GET tools/`: the tools this credential may use, with the JSON schema of their arguments."""
 
     http_method_names = ["get", "head"]
+    takes_sessions = True
 
     def get(self, request: Request) -> HttpResponse:
         """List them."""
@@ -80,6 +85,24 @@ class ToolsView(Endpoint):
 def _methods(tool: str) -> list[str]:
     spec = TOOLS.get(tool)
     return ["POST"] if spec is not None and not spec.read_only else ["GET", "HEAD", "POST"]
+
+
+def _from_query(spec: ToolSpec, query: dict[str, str]) -> dict[str, Any]:
+    """Return the arguments, with numbers for the digits of those that are numbers."""
+    kinds = {parameter.name: parameter.kind for parameter in spec.parameters}
+    return {
+        name: _READ.get(kinds.get(name, ""), _as_text)(text, name) for name, text in query.items()
+    }
+
+
+def _as_text(text: str, _name: str) -> str:
+    return text
+
+
+_READ: dict[str, Callable[[str, str], Any]] = {
+    "integer": lambda text, name: whole_number(text, name=f"The argument '{name}'"),
+    "number": lambda text, name: number(text, name=f"The argument '{name}'"),
+}
 
 
 def _answer(memory: Memory, spec: ToolSpec, arguments: Any) -> HttpResponse:

@@ -3,7 +3,19 @@
 from .access import AgentKey
 from .journal import RecordedCall
 from .note import IndexEntry, Note
+from .posting import NoteContext, Posting
 from .revision import Revision
+from .usage import NoteUsage
 from .workspace import Workspace
 
-__all__ = ["AgentKey", "IndexEntry", "Note", "RecordedCall", "Revision", "Workspace"]
+__all__ = [
+    "AgentKey",
+    "IndexEntry",
+    "Note",
+    "NoteContext",
+    "NoteUsage",
+    "Posting",
+    "RecordedCall",
+    "Revision",
+    "Workspace",
+]

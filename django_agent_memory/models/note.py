@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import datetime
 import sys
 from typing import Any
 
 from django.db import models
+from django.db.models import Q
 from django.db.models.fields.related import ForeignObject
 from django.db.models.functions import Length
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
+from django_agent_memory.results import Details
 from django_agent_memory.text.gate import is_sound_json, parse_json
 
+from .details import COLUMNS, details_of
 from .fields import ExactTextField, KeyField
 from .workspace import Workspace
 
@@ -28,6 +32,23 @@ class NoteQuerySet(models.QuerySet["Note"]):
         end = after_all_with(prefix)
         notes = self.filter(key__gte=prefix) if prefix else self
         return notes if end is None else notes.filter(key__lt=end)
+
+    def live(self, now: datetime.datetime | None = None, *, session: str = "") -> NoteQuerySet:
+        """All that a read may show: not past their expiry, and of no other session."""
+        unexpired = Q(expires_at=None) | Q(expires_at__gt=now or timezone.now())
+        return self.seen_in(session).filter(unexpired)
+
+    def seen_in(self, session: str) -> NoteQuerySet:
+        """Those that all share, and those that the session has to itself."""
+        return self.filter(seen_in(session))
+
+    def private(self) -> NoteQuerySet:
+        """Those that one session has to itself."""
+        return self.filter(session__gt="")
+
+    def expired(self, now: datetime.datetime | None = None) -> NoteQuerySet:
+        """Those that are past their expiry and wait for their tombstone."""
+        return self.filter(expires_at__lte=now or timezone.now())
 
     def with_size(self) -> NoteQuerySet:
         """Each with `size`: the length of its body in code points."""
@@ -64,6 +85,81 @@ class Note(models.Model):
     created_at = models.DateTimeField(_("created"), default=timezone.now)
     updated_at = models.DateTimeField(_("updated"), default=timezone.now)
 
+    kind = KeyField(
+        _("kind"),
+        max_length=64,
+        blank=True,
+        default="",
+        db_default="",
+        help_text=_("What sort of memory; free text."),
+    )
+    slot = KeyField(
+        _("slot"),
+        max_length=64,
+        blank=True,
+        default="",
+        db_default="",
+        help_text=_("Where in a prompt it goes; free text."),
+    )
+    subject = KeyField(
+        _("subject"),
+        max_length=255,
+        blank=True,
+        default="",
+        db_default="",
+        help_text=_("Whom or what it is about, or who said it."),
+    )
+    weight = models.FloatField(_("weight"), default=1.0, db_default=1.0)
+    source = KeyField(
+        _("source"),
+        max_length=255,
+        blank=True,
+        default="",
+        db_default="",
+        help_text=_("What it was taken from."),
+    )
+    session = KeyField(
+        _("session"),
+        max_length=255,
+        blank=True,
+        default="",
+        db_default="",
+        help_text=_("The only session that sees it."),
+    )
+    happened_at = models.DateTimeField(_("happened"), null=True, blank=True)
+    expires_at = models.DateTimeField(
+        _("expires"), null=True, blank=True, help_text=_("From then on no agent sees it.")
+    )
+    contexts = models.TextField(
+        _("contexts"),
+        blank=True,
+        default="",
+        db_default="",
+        help_text=_("What it is tied to, as a JSON list; empty: the path its key lies under."),
+    )
+    specificity = models.PositiveSmallIntegerField(
+        default=0, db_default=0, editable=False, help_text="Path segments of its narrowest context."
+    )
+    fingerprint = models.CharField(
+        max_length=32,
+        default="",
+        db_default="",
+        editable=False,
+        help_text="Digest of body, contexts, slot, source and session: what store compares.",
+    )
+    length = models.PositiveIntegerField(
+        default=0, db_default=0, editable=False, help_text="Number of terms that find counts."
+    )
+    told = models.PositiveIntegerField(
+        default=0, db_default=0, editable=False, help_text="Number of those in summary and body."
+    )
+    has_number = models.BooleanField(
+        default=False,
+        db_default=False,
+        editable=False,
+        help_text="Whether there is a number among those.",
+    )
+
     # A join and no column: entry and note share workspace and key and may each be missing, so there
     # is nothing to constrain. Fetching the summary this way costs 1.2 of the bare query, a subquery
     # 2.3 (the ORM's compilation dominates).
@@ -86,14 +182,51 @@ class Note(models.Model):
         constraints = [
             models.UniqueConstraint(fields=("workspace", "key"), name="agent_memory_note_key"),
         ]
+        indexes = [
+            # What has expired is asked for on every turn, and what a session has to itself.
+            models.Index(
+                fields=("workspace", "session", "expires_at"), name="agent_memory_note_session"
+            ),
+            # So is what goes into a slot of the prompt.
+            models.Index(fields=("workspace", "slot"), name="agent_memory_note_slot"),
+            models.Index(fields=("workspace", "fingerprint"), name="agent_memory_note_same"),
+            # By its position find knows a note; what else it asks of very many lies beside that.
+            models.Index(
+                fields=(
+                    "workspace",
+                    "position",
+                    "length",
+                    "told",
+                    "has_number",
+                    "session",
+                    "subject",
+                ),
+                name="agent_memory_note_position",
+            ),
+        ]
 
     def __str__(self) -> str:
         return str(self.key)
 
     @property
+    def known(self) -> Details:
+        """What it has beside its text; reading is total, whatever its columns hold."""
+        return details_of([getattr(self, name) for name in COLUMNS])
+
+    @property
     def value(self) -> Any:
         """The body as the type it was given: see `body_value`."""
         return body_value(self.body, is_json=self.body_is_json)
+
+
+class IndexEntryQuerySet(models.QuerySet["IndexEntry"]):
+    """Sets of index entries, named by what is true of them."""
+
+    def live(self, now: datetime.datetime | None = None) -> IndexEntryQuerySet:
+        """Those whose notes all share, not past their expiry."""
+        same = {"workspace": models.OuterRef("workspace"), "key": models.OuterRef("key")}
+        notes = Note.objects.filter(**same)
+        return self.filter(~models.Exists(notes.expired(now)), ~models.Exists(notes.private()))
 
 
 class IndexEntry(models.Model):
@@ -108,6 +241,8 @@ class IndexEntry(models.Model):
     )
     key = KeyField(_("key"), max_length=512)
     summary = models.TextField(_("summary"), blank=True)
+
+    objects = IndexEntryQuerySet.as_manager()
 
     class Meta:
         verbose_name = _("index entry")
@@ -126,6 +261,16 @@ def body_value(body: str, *, is_json: bool) -> Any:
     Reads are total: what raw SQL put there is shown, not raised.
     """
     return parse_json(body) if is_json and is_sound_json(body) else body
+
+
+def seen_in(session: str) -> Q:
+    """Return the condition that a session ("" for none) may see a note, or a revision.
+
+    Not by equality: that would lead planners to the index of sessions, in which nearly all notes of
+    a workspace are one.
+    """
+    shared = ~Q(session__gt="")
+    return shared | Q(session=session) if session else shared
 
 
 def after_all_with(prefix: str) -> str | None:

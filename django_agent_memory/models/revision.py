@@ -9,8 +9,11 @@ from django.db import models
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
+from django_agent_memory.results import Details
+
+from .details import decode
 from .fields import KeyField
-from .note import body_value
+from .note import body_value, seen_in
 from .workspace import Workspace
 
 
@@ -28,6 +31,10 @@ class RevisionQuerySet(models.QuerySet["Revision"]):
         bounded = self.filter(key__in=keys).alias(bound=models.F("number") + 0)
         of_keys = bounded.filter(bound__lte=number).order_by().values("key")
         return of_keys.annotate(last=models.Max("number")).values_list("key", "last")
+
+    def seen_in(self, session: str) -> RevisionQuerySet:
+        """Those of what all share, and of what the session has to itself."""
+        return self.filter(seen_in(session))
 
     def current_at(self, number: int) -> RevisionQuerySet:
         """The last one of each key up to this number: the state of a whole workspace then."""
@@ -69,6 +76,22 @@ class Revision(models.Model):
         _("body"), null=True, blank=True
     )
     body_is_json = models.BooleanField(_("body is JSON"), default=False)
+    details = models.TextField(
+        _("details"),
+        blank=True,
+        default="",
+        db_default="",
+        help_text=_("What else the note had, such as weight and contexts, as JSON."),
+    )
+    session = KeyField(
+        _("session"),
+        max_length=255,
+        blank=True,
+        default="",
+        db_default="",
+        help_text=_("The only session that sees it."),
+    )
+    expires_at = models.DateTimeField(_("expires"), null=True, blank=True)
     actor = KeyField(_("actor"), max_length=255, blank=True)
     reason = models.TextField(_("reason"), blank=True)
     redacted = models.BooleanField(
@@ -100,3 +123,8 @@ class Revision(models.Model):
     def value(self) -> Any:
         """The body as the type it was given, None after a forget."""
         return None if self.body is None else body_value(self.body, is_json=self.body_is_json)
+
+    @property
+    def known(self) -> Details:
+        """What the note had beside its text; reading is total, whatever the columns hold."""
+        return decode(self.details, self.expires_at)

@@ -64,6 +64,12 @@ class Workspace(models.Model):
         editable=False,
         help_text="Revision number from which on the past is complete; retention moves it.",
     )
+    counted_notes = models.PositiveBigIntegerField(
+        default=0, db_default=0, editable=False, help_text="How many notes there are for find."
+    )
+    counted_terms = models.PositiveBigIntegerField(
+        default=0, db_default=0, editable=False, help_text="How many terms these have."
+    )
     created_at = models.DateTimeField(_("created"), default=timezone.now, editable=False)
     updated_at = models.DateTimeField(_("last write"), default=timezone.now, editable=False)
 

@@ -20,7 +20,7 @@ from .engines import engine_for
 _MOST_EXPANSION = 3
 
 
-def search(path: str, pattern: str, *, using: str) -> SearchResult:
+def search(path: str, pattern: str, *, using: str, session: str = "") -> SearchResult:
     """Return the first 8 notes, in key order, that contain `pattern`, and how many there are.
 
     The pattern is plain text and is not trimmed; "" is in every note. One that no note can hold
@@ -29,7 +29,7 @@ def search(path: str, pattern: str, *, using: str) -> SearchResult:
     if not isinstance(pattern, str):
         raise Refused("The pattern must be a string.")
     folded = fold(pattern) if _can_match(pattern) else None
-    total, rows, revision = engine_for(using).first_matches(path, folded)
+    total, rows, revision = engine_for(using).first_matches(path, folded, session)
     return SearchResult(
         pattern=pattern,
         matches=tuple(_match(key, body, summary, pattern) for key, body, summary in rows),

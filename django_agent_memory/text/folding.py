@@ -23,7 +23,7 @@ _LONG_RUN = 30
 
 def fold(text: str) -> str:
     """Return NFC(casefold(NFC(text))) with the separator replaced by its printable stand-in."""
-    folded = text.lower() if text.isascii() else _compose(_compose(text).casefold())
+    folded = text.lower() if text.isascii() else compose(compose(text).casefold())
     return folded.replace(SEPARATOR, _SEPARATOR_STAND_IN)
 
 
@@ -85,7 +85,7 @@ def _joins_previous(char: str) -> bool:
     )
 
 
-def _compose(text: str) -> str:
+def compose(text: str) -> str:
     """Return NFC(text) in linear time."""
     if unicodedata.is_normalized("NFC", text):
         return text

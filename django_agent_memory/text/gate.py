@@ -42,12 +42,7 @@ def check_key(key: object, *, limit: int) -> str:
     if key == "":
         raise Refused("The key is empty; give it 1 or more characters.")
     checked = check_text(key, name="key", limit=limit)
-    control = _CONTROL.search(checked)
-    if control:
-        raise Refused(
-            f"The key contains the control character U+{ord(control[0]):04X}; "
-            "only tab and newline are allowed in a key."
-        )
+    check_line_characters(checked, name="key")
     return checked
 
 
@@ -72,7 +67,7 @@ def check_body(body: object, *, limit: int) -> tuple[str, bool]:
     if isinstance(body, str):
         return check_text(body, name="body", limit=limit), False
     check_json(body, name="body")
-    rendered = _render_json(body)
+    rendered = render_json(body)
     check_length(len(rendered), name="body", limit=limit)
     return rendered, True
 
@@ -95,6 +90,16 @@ def check_characters(text: str, *, name: str) -> None:
     if bad:
         what = "a NUL character" if bad[0] == "\x00" else f"the lone surrogate U+{ord(bad[0]):04X}"
         raise Refused(f"The {name} contains {what}, which cannot be stored; remove it.")
+
+
+def check_line_characters(text: str, *, name: str) -> None:
+    """Raise `Refused` if `text` holds a control character but tab and newline."""
+    control = _CONTROL.search(text)
+    if control:
+        raise Refused(
+            f"The {name} contains the control character U+{ord(control[0]):04X}; "
+            f"only tab and newline are allowed in a {name}."
+        )
 
 
 def is_storable(text: str) -> bool:
@@ -135,6 +140,11 @@ def parse_json(text: str, *, unique_names: bool = False) -> Any:
         ) from None
     except ValueError:
         raise Refused(f"The JSON contains {_TOO_MANY_DIGITS}") from None
+
+
+def render_json(value: object) -> str:
+    """Return a JSON value compactly: no blanks, characters as themselves, names in their order."""
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
 def is_sound_json(text: str) -> bool:
@@ -194,10 +204,6 @@ _CHECKS: dict[type, Callable[[Any, str], list[Any]]] = {
     bool: lambda *_: [],
     type(None): lambda *_: [],
 }
-
-
-def _render_json(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
 def _refuse_constant(name: str) -> NoReturn:

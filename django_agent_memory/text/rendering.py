@@ -115,6 +115,18 @@ def search_answer(pattern: str, blocks: Sequence[str], total: int) -> str:
     return "\n".join(lines)
 
 
+def found_answer(blocks: Sequence[str]) -> str:
+    """Return the blocks of what find found, best first, or `(no memory is about this.)`."""
+    return "\n".join(blocks) or "(no memory is about this.)"
+
+
+def forgot_matching(count: int) -> str:
+    """Answer a forget_matching: how many memories are gone."""
+    if not count:
+        return "no memory matches, so nothing was deleted."
+    return f"forgot {count} {'memory' if count == 1 else 'memories'} — their revisions are kept."
+
+
 def saved(key: str, *, replaced_revision: int | None = None) -> str:
     """Answer a remember that wrote; `replaced_revision` keeps the old text of a replaced note."""
     if replaced_revision is None:

@@ -4,31 +4,42 @@
 edge, comes through it. What removes text for good is in `removal`, under the same lock.
 """
 
-from .changes import Change, Drop, Restore, Save, check
+from .changes import Change, Drop, Restore, Save, Store, check
 from .channel import MAX_ACTOR_LENGTH, Then, apply
 from .clearing import clear
-from .details import KEEP, Keep
+from .details import KEEP, Contexts, Keep
+from .expiry import forget_expired
 from .integrity import find_defects, repair
+from .locking import upsert
+from .patience import impatient
 from .removal import erase, prune_revisions, redact
+from .sessions import check_session, end_session
 from .workspaces import WorkspaceValues, configure
 
 __all__ = [
     "KEEP",
     "MAX_ACTOR_LENGTH",
     "Change",
+    "Contexts",
     "Drop",
     "Keep",
     "Restore",
     "Save",
+    "Store",
     "Then",
     "WorkspaceValues",
     "apply",
     "check",
+    "check_session",
     "clear",
     "configure",
+    "end_session",
     "erase",
     "find_defects",
+    "forget_expired",
+    "impatient",
     "prune_revisions",
     "redact",
     "repair",
+    "upsert",
 ]

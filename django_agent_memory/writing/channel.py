@@ -14,16 +14,27 @@ from typing import Any
 from django.db import models, router
 from django.utils import timezone
 
-from django_agent_memory.exceptions import Pruned, Refused
+from django_agent_memory.exceptions import Refused
 from django_agent_memory.models import IndexEntry, Note, Revision, Workspace
+from django_agent_memory.models.details import (
+    PLAIN,
+    encode,
+    fingerprint,
+    note_columns,
+    specificity,
+)
 from django_agent_memory.models.workspace import new_index_version
 from django_agent_memory.results import Outcome
 from django_agent_memory.text import gate
 from django_agent_memory.text.folding import haystack
 
 from .changes import Change, Checked, batches, check
-from .locking import lock, locked, run_serialised, upsert
-from .state import State, unchanged, written
+from .knowledge import with_known_keys
+from .locked_states import lock_with_state, read_states
+from .locking import lock, run_serialised, upsert
+from .postings import Document, documents, store_postings
+from .restoring import resolved
+from .state import State, View, unchanged, written
 
 MAX_ACTOR_LENGTH = 255
 MAX_REASON_LENGTH = 1_000
@@ -37,12 +48,14 @@ def apply(
     *,
     actor: str = "",
     reason: str = "",
+    session: str | None = "",
     using: str | None = None,
     then: Then | None = None,
 ) -> list[Outcome]:
     """Write `changes` to the workspace, all or nothing, and return an outcome each, in order.
 
-    The workspace is made by the first Save. `then` is the journal's: it is called at the end of the
+    The workspace is made by the first Save. What other sessions than `session` have to themselves
+    is not there; None sees all of it. `then` is the journal's: it is called at the end of the
     critical section, and what it raises undoes the write. Raises `Refused` before anything is
     locked, `Conflict` for an `expected_revision` that does not hold, `Busy`; after each of them
     nothing is written.
@@ -50,16 +63,20 @@ def apply(
     gate.check_path(path)
     check_signature(actor, reason)
     checked = [check(change) for change in changes]
+    for change in checked:
+        _check_session(change, session)
     if not checked and then is None:
         return []
     alias = using or router.db_for_write(Workspace)
     creates = then is not None or any(change.text is not None for change in checked)
 
     def write() -> list[Outcome]:
-        workspace = lock(path, using=alias, create=creates)
-        if workspace is None:
+        found = _open(path, checked, using=alias, create=creates)
+        if found is None:
             return _absent(checked)
-        outcomes = Transcript(workspace, alias, actor, reason).write(checked)
+        workspace, known = found
+        transcript = Transcript(workspace, alias, actor, reason, session=session, known=known)
+        outcomes = transcript.write(checked)
         if then is not None:
             then(workspace, outcomes)
         return outcomes
@@ -71,6 +88,24 @@ def check_signature(actor: str, reason: str) -> None:
     """Raise `Refused` unless `actor` and `reason` can sign a revision."""
     gate.check_text(actor, name="actor", limit=MAX_ACTOR_LENGTH)
     gate.check_text(reason, name="reason", limit=MAX_REASON_LENGTH)
+
+
+def _open(
+    path: str, changes: list[Checked], *, using: str, create: bool
+) -> tuple[Workspace, dict[str, State]] | None:
+    """Take the lock; where all is about one known key, return its state as well."""
+    if len(changes) == 1 and not changes[0].fingerprint:
+        (change,) = changes
+        found = lock_with_state(path, change.key, using=using, create=create)
+        return None if found is None else (found[0], {change.key: found[1]})
+    workspace = lock(path, using=using, create=create)
+    return None if workspace is None else (workspace, {})
+
+
+def _check_session(change: Checked, session: str | None) -> None:
+    private = dict(change.given).get("session")
+    if private and session is not None and private != session:
+        raise Refused("A private note belongs to the session of its memory; nothing was written.")
 
 
 def _absent(changes: list[Checked]) -> list[Outcome]:
@@ -91,6 +126,13 @@ class Transcript:
     index_changed: bool = False
     revisions: list[Revision] = field(default_factory=list)
     now: datetime.datetime = field(default_factory=timezone.now)
+    session: str | None = ""
+    known: dict[str, State] = field(default_factory=dict)
+
+    @property
+    def view(self) -> View:
+        """What the writer sees."""
+        return View(self.now, self.session)
 
     def write(self, changes: list[Checked]) -> list[Outcome]:
         """Decide and write the changes in order; return an outcome each."""
@@ -103,21 +145,19 @@ class Transcript:
         return outcomes
 
     def read(self, keys: set[str]) -> dict[str, State]:
-        """Return the locked state of each key."""
-        # Sorted, so that two writers never lock the same rows in different orders.
-        wanted: dict[str, Any] = {"workspace": self.workspace, "key__in": sorted(keys)}
-        notes = locked(self.rows(Note).filter(**wanted), self.using).values_list(
-            "key", "body", "body_is_json", "revision", "position", "created_at"
-        )
-        entries = locked(self.rows(IndexEntry).filter(**wanted), self.using)
-        summaries = dict(entries.values_list("key", "summary"))
-        states = {key: State(summary=summaries.get(key)) for key in keys}
-        for key, text, is_json, *rest in notes:
-            states[key] = State(text, is_json, summaries.get(key), *rest)
-        return states
+        """Return the locked state of each key; what was read with the lock is not read again."""
+        if keys <= self.known.keys():
+            return {key: self.known.pop(key) for key in keys}
+        return read_states(self.workspace, keys, self.using)
 
-    def revise(self, operation: str, key: str, state: Checked | State) -> int:
-        """Append a revision with that state of `key` and return its number."""
+    def revise(
+        self, operation: str, key: str, state: Checked | State, *, session: str | None = None
+    ) -> int:
+        """Append a revision with that state of `key` and return its number.
+
+        `session` is the only one that is to see it, if that is not the state's own.
+        """
+        details = state.details or PLAIN
         self.workspace.revision += 1
         self.revisions.append(
             Revision(
@@ -128,6 +168,9 @@ class Transcript:
                 summary=state.summary,
                 body=state.text,
                 body_is_json=state.is_json,
+                details=encode(details),
+                session=details.session if session is None else session,
+                expires_at=details.expires_at,
                 actor=self.actor,
                 reason=self.reason,
                 created_at=self.now,
@@ -142,7 +185,13 @@ class Transcript:
 
     def close(self) -> None:
         """Set the workspace's counters; the index has a new version only if its text may differ."""
-        values: dict[str, Any] = {"revision": self.workspace.revision, "updated_at": self.now}
+        workspace = self.workspace
+        values: dict[str, Any] = {
+            "revision": workspace.revision,
+            "counted_notes": workspace.counted_notes,
+            "counted_terms": workspace.counted_terms,
+            "updated_at": self.now,
+        }
         if self.index_changed:
             values["index_version"] = new_index_version()
         self.rows(Workspace).filter(pk=self.workspace.pk).update(**values)
@@ -153,56 +202,37 @@ class Transcript:
         return rows
 
     def _write_batch(self, batch: list[Checked]) -> list[Outcome]:
+        batch = with_known_keys(self, batch)
         before = self.read({change.key for change in batch})
         after = dict(before)
-        outcomes = [self._decide(change, after) for change in self._resolved(batch)]
+        outcomes = [self._decide(change, after) for change in resolved(self, batch)]
         touched = {key: state for key, state in after.items() if state is not before[key]}
-        self._store_notes(touched, before)
+        counted = documents(touched)
+        self._store_notes(touched, before, counted)
+        store_postings(self, counted, {key: before[key] for key in touched})
         self._store_entries(touched, before)
         self.store_revisions()
         return outcomes
 
     def _decide(self, change: Checked, states: dict[str, State]) -> Outcome:
         """Decide one change against `states` and put its result there."""
-        state = states[change.key]
-        state.expect(change)
-        change = state.completed(change)
+        state, view = states[change.key], self.view
+        state.expect(change, view)
+        if change.text is None and state.is_foreign(view):
+            return unchanged(change, State(), self.workspace.revision)
+        change = state.settles(change, view)
         if state.says(change):
             return unchanged(change, state, self.workspace.revision)
-        number = self.revise(change.operation, change.key, change)
-        states[change.key] = state.after(change, number, self.now)
-        return written(change, state, number)
+        state.admit(change, view)
+        # Only who saw the note sees its end.
+        session = state.details.session if change.text is None else None
+        number = self.revise(change.operation, change.key, change, session=session)
+        states[change.key] = state.after(change, number, view)
+        return written(change, state, number, view)
 
-    def _resolved(self, batch: list[Checked]) -> list[Checked]:
-        """Return the batch with what the restores in it bring back."""
-        numbers = [change.restores for change in batch if change.restores]
-        if not numbers:
-            return batch
-        rows = self.rows(Revision).filter(workspace=self.workspace, number__in=numbers)
-        exact = {(row.key, row.number): row for row in rows}
-        return [self._brings_back(change, exact) if change.restores else change for change in batch]
-
-    def _brings_back(self, change: Checked, exact: dict[tuple[str, int], Revision]) -> Checked:
-        row = exact.get((change.key, change.restores))
-        if row is None:
-            of_key = self.rows(Revision).filter(workspace=self.workspace, key=change.key)
-            row = of_key.filter(number__lte=change.restores).order_by("-number").first()
-        if row is None and change.restores < self.workspace.history_from:
-            raise Pruned(f'What "{change.key}" said then is gone: it was removed or lost.')
-        if row is None:
-            raise Refused(f'"{change.key}" has no revision up to {change.restores}.')
-        if row.redacted:
-            raise Refused(
-                f'Revision {row.number} of "{change.key}" was redacted; its text is gone.'
-            )
-        return change._replace(
-            text=row.body,
-            is_json=row.body_is_json and gate.is_sound_json(row.body or ""),
-            summary=row.summary,
-            restores=row.number,
-        )
-
-    def _store_notes(self, after: dict[str, State], before: dict[str, State]) -> None:
+    def _store_notes(
+        self, after: dict[str, State], before: dict[str, State], counted: dict[str, Document]
+    ) -> None:
         kept = [
             Note(
                 workspace=self.workspace,
@@ -214,6 +244,10 @@ class Transcript:
                 position=state.position,
                 created_at=state.created_at,
                 updated_at=self.now,
+                specificity=specificity(key, state.details.contexts),
+                fingerprint=fingerprint(state.text, state.details, is_json=state.is_json),
+                **counted[key].columns,
+                **note_columns(state.details),
             )
             for key, state in after.items()
             if state.text is not None
@@ -234,7 +268,9 @@ class Transcript:
             ],
         )
         self._delete(IndexEntry, [key for key, state in changed.items() if state.summary is None])
-        self.index_changed = self.index_changed or bool(changed)
+        self.index_changed = self.index_changed or any(
+            state.shared_line() != before[key].shared_line() for key, state in after.items()
+        )
 
     def _upsert(self, model: type[Any], rows: list[Any]) -> None:
         """Insert the rows, or overwrite those whose workspace and key are there."""

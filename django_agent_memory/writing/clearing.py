@@ -18,10 +18,11 @@ def clear(
     *,
     actor: str = "",
     reason: str = "",
+    session: str = "",
     using: str | None = None,
     then: Then | None = None,
 ) -> list[Outcome]:
-    """Forget every note there is once the lock is held; return an outcome each, in key order.
+    """Forget every note that `session` sees once the lock is held; an outcome each, in key order.
 
     The workspace, its history and index entries that have no note stay. `then` and the errors are
     those of `apply`.
@@ -34,12 +35,13 @@ def clear(
         workspace = lock(path, using=alias, create=then is not None)
         if workspace is None:
             return []
-        notes = locked(Note.objects.using(alias).filter(workspace=workspace), alias)
+        live = Note.objects.using(alias).filter(workspace=workspace).live(session=session)
+        notes = locked(live, alias)
         forgets = [
             Checked(Revision.Operation.FORGET, key, None)
             for key in notes.order_by("key").values_list("key", flat=True)
         ]
-        outcomes = Transcript(workspace, alias, actor, reason).write(forgets)
+        outcomes = Transcript(workspace, alias, actor, reason, session=session).write(forgets)
         if then is not None:
             then(workspace, outcomes)
         return outcomes

@@ -15,13 +15,16 @@ from django.db import models, router
 from django.db.models import Max
 
 from django_agent_memory.models import IndexEntry, Note, Revision, Workspace
-from django_agent_memory.results import Defect
+from django_agent_memory.models.details import PLAIN, fingerprint, specificity
+from django_agent_memory.results import Defect, Details
 from django_agent_memory.text import gate
 from django_agent_memory.text.folding import haystack
 
+from . import recounting
 from .changes import Checked
 from .channel import Transcript, check_signature
 from .locking import lock, run_serialised
+from .state import State
 
 _BATCH = 500
 
@@ -34,10 +37,14 @@ def find_defects(path: str, *, using: str | None = None) -> Iterator[Defect]:
     if workspace is None:
         return
     yield from _of_workspace(workspace, alias)
+    is_sound = True
     for keys in _key_batches(workspace, alias):
-        for key, rows in _rows_by_key(workspace, keys, alias).items():
-            for kind in rows.defects(key):
-                yield Defect(kind=kind, key=key)
+        for defect in _of_keys(workspace, _rows_by_key(workspace, keys, alias), alias):
+            is_sound = False
+            yield defect
+    # Of notes that are defective the sums are wrong as well.
+    if is_sound and recounting.is_stale(workspace, alias):
+        yield Defect(kind="postings_stale", key="")
 
 
 def repair(
@@ -50,7 +57,8 @@ def repair(
     defective = sorted({d.key for d in find_defects(path, using=alias) if d.key})
     for start in range(0, len(defective), _BATCH):
         mended += _repair_keys(path, defective[start : start + _BATCH], actor, reason, alias)
-    return mended
+    counts = _repair_counts(path, alias)
+    return mended if defective else mended + counts
 
 
 class _Rows:
@@ -69,13 +77,14 @@ class _Rows:
             lonely = ["entry_without_note"] if self.summary is not None else []
             return missing or lonely
         found = []
+        details = self.note.known
         if self.last is None:
             found.append("note_without_history")
-        elif (self.note.body, self.note.body_is_json) != (self.last.body, self.last.body_is_json):
+        elif _said(self.note) != _said(self.last):
             found.append("note_differs")
         if self.last is not None and self.summary != self.last.summary:
             found.append("entry_missing" if self.summary is None else "entry_differs")
-        if self.note.haystack != haystack(key, self.summary or "", self.note.body):
+        if self._is_stale(key, details):
             found.append("haystack_stale")
         if self._is_broken_json():
             found.append("broken_json")
@@ -96,11 +105,50 @@ class _Rows:
         else:
             lonely = Checked(Revision.Operation.REPAIR, key, None, summary=self.summary)
             return [lonely, lonely._replace(summary=None)]
-        return [Checked(Revision.Operation.REPAIR, key, None, text, is_json, summary)]
+        details = _details(self.note or last)
+        return [Checked(Revision.Operation.REPAIR, key, None, text, is_json, summary, 0, details)]
+
+    def _is_stale(self, key: str, details: Details) -> bool:
+        """Whether what reads and writes compare is not made of what the note says."""
+        note = self.note
+        assert note is not None  # noqa: S101  (asked of notes only)
+        same = fingerprint(note.body, details, is_json=note.body_is_json)
+        stored = (note.haystack, note.fingerprint, note.specificity)
+        seen = haystack(key, self.summary or "", note.body)
+        return stored != (seen, same, specificity(key, details.contexts))
+
+    def state(self) -> State:
+        """Return what there is as the channel knows it."""
+        if self.note is None:
+            return State()
+        return State(
+            self.note.body,
+            summary=self.summary,
+            position=self.note.position,
+            details=self.note.known,
+            length=self.note.length,
+        )
 
     def _is_broken_json(self) -> bool:
         note = self.note
         return note is not None and note.body_is_json and not gate.is_sound_json(note.body)
+
+
+def _said(row: Note | Revision) -> tuple[str | None, bool, Details]:
+    return row.body, row.body_is_json, row.known
+
+
+def _details(row: Note | Revision | None) -> Details:
+    return PLAIN if row is None else row.known
+
+
+def _of_keys(workspace: Workspace, rows: dict[str, _Rows], alias: str) -> Iterator[Defect]:
+    states = {key: of_key.state() for key, of_key in rows.items()}
+    stale = recounting.stale_notes(workspace, states, alias)
+    for key, of_key in rows.items():
+        kinds = of_key.defects(key) or (["postings_stale"] if key in stale else [])
+        for kind in kinds:
+            yield Defect(kind=kind, key=key)
 
 
 def _of_workspace(workspace: Workspace, alias: str) -> Iterator[Defect]:
@@ -187,12 +235,28 @@ def _repair_keys(path: str, keys: list[str], actor: str, reason: str, alias: str
         if workspace is None:
             return []
         rows = _rows_by_key(workspace, keys, alias)
-        found = [Defect(kind=kind, key=key) for key in keys for kind in rows[key].defects(key)]
-        defective = sorted({defect.key for defect in found})
+        found = list(_of_keys(workspace, rows, alias))
+        stale = {defect.key for defect in found if defect.kind == "postings_stale"}
+        defective = sorted({d.key for d in found if d.kind != "postings_stale"})
         changes = [change for key in defective for change in rows[key].mended(key)]
         # Whatever SQL did to the entries, the text in the cache does not show it.
-        transcript = Transcript(workspace, alias, actor, reason, index_changed=True)
+        transcript = Transcript(workspace, alias, actor, reason, index_changed=True, session=None)
         transcript.write(changes)
+        # What the rows of a mended note said was counted may have been as wrong as the rest.
+        recounting.recount_notes(transcript, stale.union(defective))
         return found
+
+    return run_serialised(alias, write)
+
+
+def _repair_counts(path: str, alias: str) -> list[Defect]:
+    """Mend the sums, once the notes they are of are mended."""
+
+    def write() -> list[Defect]:
+        workspace = lock(path, using=alias, create=False)
+        if workspace is None or not recounting.is_stale(workspace, alias):
+            return []
+        recounting.recount_workspace(workspace, alias)
+        return [Defect(kind="postings_stale", key="")]
 
     return run_serialised(alias, write)

@@ -61,22 +61,33 @@ def run_serialised(using: str, work: Callable[[], _Result]) -> _Result:
 
 def lock(path: str, *, using: str, create: bool) -> Workspace | None:
     """Lock the workspace's row and return it fresh; if missing, `create` it or return None."""
+    if not hold(path, using=using, create=create):
+        return None
+    return locked(Workspace.objects.using(using).filter(path=path), using).get()
+
+
+def hold(path: str, *, using: str, create: bool) -> bool:
+    """Take the lock of the workspace, and `create` it if it is missing; return whether it is there.
+
+    What was known of its row may be old: read it anew, locked.
+    """
     rows = Workspace.objects.using(using).filter(path=path)
     known_missing = create and _locks_gaps(using) and not rows.exists()
     if known_missing or not touch(rows, using):
         if not create:
-            return None
+            return False
         _create(path, using)
-    return locked(rows, using).get()
+    return True
 
 
-def locked(rows: models.QuerySet[_Row], using: str) -> models.QuerySet[_Row]:
+def locked(rows: models.QuerySet[_Row], using: str, *, only: bool = False) -> models.QuerySet[_Row]:
     """Return `rows` as a locking read, the weakest that the database has.
 
-    PostgreSQL's FOR NO KEY UPDATE lets rows that point at a locked one be inserted meanwhile.
+    PostgreSQL's FOR NO KEY UPDATE lets rows that point at a locked one be inserted meanwhile. With
+    `only`, rows that are joined to these are not locked.
     """
     no_key = connections[using].features.has_select_for_no_key_update
-    return rows.select_for_update(no_key=no_key)
+    return rows.select_for_update(no_key=no_key, of=("self",) if only else ())
 
 
 def _create(path: str, using: str) -> None:

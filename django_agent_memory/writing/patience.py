@@ -8,9 +8,11 @@ patient stays so. SQLite has its own `timeout` (5 s); MySQL cannot be told this 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
-from django.db import connections, models
+from django.db import connections, models, transaction
 from django.db.models import F, Func, Value
 
 from django_agent_memory.conf import conf
@@ -31,6 +33,37 @@ def touch(rows: models.QuerySet[Any], using: str) -> int:
         with connection.execute_wrapper(_bounded):
             return rows.update(revision=F("revision"))
     return rows.update(revision=F("revision"))
+
+
+@contextmanager
+def impatient(using: str) -> Iterator[None]:
+    """A transaction in which what would wait for a lock fails: for what may as well not be done.
+
+    Not inside another one. At most a millisecond is waited for a row on PostgreSQL.
+    """
+    connection = connections[using]
+    with ExitStack() as stack:
+        if connection.vendor == "sqlite":
+            # Before BEGIN, which a site may have made IMMEDIATE.
+            stack.callback(_pragma, using, _pragma(using, 0))
+        if connection.vendor == "mysql" and connection.mysql_is_mariadb:  # type: ignore[attr-defined]
+            stack.enter_context(connection.execute_wrapper(_at_once))
+        stack.enter_context(transaction.atomic(using=using))
+        if connection.vendor == "postgresql":
+            stack.enter_context(connection.cursor()).execute("SET LOCAL lock_timeout = '1ms'")
+        yield
+
+
+def _pragma(using: str, milliseconds: int) -> int:
+    """Set how long SQLite waits for a lock and return how long it did."""
+    with connections[using].cursor() as cursor:
+        (before,) = cursor.execute("PRAGMA busy_timeout").fetchone()
+        cursor.execute(f"PRAGMA busy_timeout = {int(milliseconds)}")
+    return int(before)
+
+
+def _at_once(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:  # noqa: FBT001
+    return execute(f"SET STATEMENT innodb_lock_wait_timeout = 0 FOR {sql}", params, many, context)
 
 
 class _LockTimeout(Func):

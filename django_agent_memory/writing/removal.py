@@ -14,7 +14,14 @@ from django.utils import timezone
 
 from django_agent_memory.conf import conf
 from django_agent_memory.exceptions import Refused
-from django_agent_memory.models import IndexEntry, Note, RecordedCall, Revision, Workspace
+from django_agent_memory.models import (
+    IndexEntry,
+    Note,
+    NoteUsage,
+    RecordedCall,
+    Revision,
+    Workspace,
+)
 from django_agent_memory.models.workspace import new_index_version
 from django_agent_memory.results import Erased, Redacted
 from django_agent_memory.text import gate
@@ -22,6 +29,7 @@ from django_agent_memory.text import gate
 from .changes import check_revision
 from .channel import Transcript, check_signature
 from .locking import lock, run_serialised
+from .postings import forget_all, store_postings
 
 
 def redact(
@@ -137,7 +145,9 @@ def _blank(revisions: models.QuerySet[Revision]) -> int:
     for start in range(0, len(numbers), 500):
         rows = Revision.objects.using(revisions.db).filter(pk__in=numbers[start : start + 500])
         rows.filter(summary__isnull=False).update(summary="")
-        rows.filter(body__isnull=False).update(body="", body_is_json=False)
+        rows.filter(body__isnull=False).update(
+            body="", body_is_json=False, details="", expires_at=None
+        )
         rows.update(redacted=True)
     return len(numbers)
 
@@ -155,6 +165,15 @@ def _blank_calls(
 
 def _erase(workspace: Workspace, key: str | None, alias: str) -> Erased:
     of_key = {} if key is None else {"key": key}
+    transcript = Transcript(workspace, alias, "", "")
+    used = NoteUsage.objects.using(alias).filter(workspace=workspace)
+    if key is None:
+        removed = forget_all(transcript)
+        used.delete()
+    else:
+        states = transcript.read({key})
+        removed = store_postings(transcript, {}, states)
+        used.filter(position=states[key].position).delete()
     counts = {
         name: model._default_manager.using(alias).filter(workspace=workspace, **of_key).delete()[0]
         for name, model in (
@@ -171,12 +190,14 @@ def _erase(workspace: Workspace, key: str | None, alias: str) -> Erased:
         # which would name the key, is not kept.
         Workspace.objects.using(alias).filter(pk=workspace.pk).update(
             revision=F("revision") + 1,
+            counted_notes=workspace.counted_notes,
+            counted_terms=workspace.counted_terms,
             revisions_removed=F("revisions_removed") + counts["revisions"] + 1,
             index_version=new_index_version(),
             updated_at=timezone.now(),
             **({"title": "", "description": ""} if key is None else {}),
         )
-    return Erased(**counts)
+    return Erased(**counts, **removed._asdict())
 
 
 def _prune(

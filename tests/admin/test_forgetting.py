@@ -205,8 +205,8 @@ def test_twenty_thousand_notes(many: Memory, admin: Client) -> None:
     assert "20,000" in page.content.decode() or "20000" in page.content.decode()
     assert len(page.content) < 200_000
     assert page.content.decode().count("k/0") == 20
-    # Session, user; the list's paths, count, page and summaries; the notes and their lines' count.
-    assert len(queries) <= 9
+    # Session, user; the list's two filters, count, page and summaries; the notes, lines' count.
+    assert len(queries) <= 10
     done = confirm(admin, page)
     assert messages_of(done) == ["20000 notes were forgotten."]
     assert not Note.objects.exists()

@@ -154,9 +154,9 @@ def test_the_list_reads_no_long_text_and_takes_few_queries(
             connection,
         ) as queries:
             assert admin.get(LIST, query).status_code == 200
-        # Session, user, the filter's paths, the count, the page and its summaries.
-        assert len(queries) == 6
-        assert "JOIN" not in queries[3]["sql"] or "summary" in query
+        # Session, user, two filters (paths; kinds and slots), count, page and its summaries.
+        assert len(queries) == 7
+        assert "JOIN" not in queries[4]["sql"] or "summary" in query
         for row in queries:
             selected = row["sql"].split(" FROM ")[0]
             assert "haystack" not in selected

@@ -59,7 +59,8 @@ def every_page(admin: Client, memory: Memory) -> dict[str, Any]:
     note = Note.objects.get(workspace__path=memory.path)
     opened = admin.get(url("note", "change", note))
     form = fields_of(opened)
-    memory.remember(note.key, note.key + "!", note.body + "!", reason=note.key)
+    known: Any = dict.fromkeys(("kind", "slot", "subject", "context", "source"), note.key + "!")
+    memory.remember(note.key, note.key + "!", note.body + "!", reason=note.key, **known)
     listed = {"_selected_action": note.pk, "index": "0"}
     key = AgentKey.objects.get()
     pages = {
@@ -80,10 +81,17 @@ def every_page(admin: Client, memory: Memory) -> dict[str, Any]:
         "workspace page": admin.get(url("workspace", "change", workspace_of(memory))),
         "agent sees": admin.get(url("workspace", "index", workspace_of(memory))),
         "revision page": admin.get(url("revision", "change", Revision.objects.first())),
+        "next revision page": admin.get(
+            url("revision", "change", Revision.objects.order_by("pk")[1])
+        ),
         "key page": admin.get(url("agentkey", "change", key)),
         "revoke": admin.get(url("agentkey", "revoke", key)),
         "filtered": admin.get(
             url("revision", "changelist"), {"key": note.key, "workspace": note.key, "actor": "x"}
+        ),
+        "filtered notes": admin.get(
+            url("note", "changelist"),
+            dict.fromkeys(("q", "kind", "slot", "context", "workspace"), note.key),
         ),
         "searched": admin.get(url("note", "changelist"), {"q": note.key}),
         "issued": admin.post(
@@ -135,7 +143,8 @@ def pages_of_the_past(admin: Client, memory: Memory, key: str) -> dict[str, Any]
 def test_stored_text_is_inert_on_every_page(admin: Client, attack: str) -> None:
     memory = Memory("core", actor=attack)
     memory.configure(title=attack, description=attack)
-    memory.remember(attack, attack, attack, reason=attack)
+    known: Any = dict.fromkeys(("kind", "slot", "subject", "context", "source"), attack)
+    memory.remember(attack, attack, attack, reason=attack, **known)
     AgentKey.objects.issue(workspace="core", name=attack)
     Memory("core", actor=attack, run=attack).recall(attack)
     for name, page in every_page(admin, memory).items():
@@ -151,8 +160,8 @@ def test_damage_breaks_no_page(admin: Client) -> None:
     AgentKey.objects.issue(workspace="core", name="scribe")
     memory.remember("k", None, {"a": 1})
     Note.objects.filter(key="lost").delete()
-    Revision.objects.update(body="{")
-    Note.objects.update(body="[1,", revision=99)
+    Revision.objects.update(body="{", details="{")
+    Note.objects.update(body="[1,", revision=99, contexts="[1,", weight=-1)
     Memory("core", run="r").recall("k")
     RecordedCall.objects.update(answer="{")
     Revision.objects.filter(number=1).update(operation="?")

@@ -107,7 +107,8 @@ class _Rows:
 
 def _default(field: models.Field[Any, Any]) -> Any:
     # Of a field without a default it is never used: every row says what is there.
-    return field.get_default() if field.has_default() or field.null else field.to_python("1")
+    has_default = field.has_default() or field.null or field.blank
+    return field.get_default() if has_default else field.to_python("1")
 
 
 def _interleaved(sizes: Mapping[str, int]) -> Iterator[tuple[str, int]]:

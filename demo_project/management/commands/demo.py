@@ -13,6 +13,7 @@ from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 from django.utils.crypto import get_random_string
 
+from demo_project import knowledge
 from demo_project.memories import seed
 from django_agent_memory.models import AgentKey
 
@@ -40,7 +41,7 @@ Every run prints a new password and a new key; those of the run before end.
 
 
 class Command(BaseCommand):
-    """Migrate, fill two workspaces, make a login and an agent key, say how to use them, serve."""
+    """Migrate, fill three workspaces, make a login and an agent key, say how to use them, serve."""
 
     help = "Fill the demo with memories, print a login and an agent key, and serve it."
     requires_system_checks = []
@@ -59,6 +60,8 @@ class Command(BaseCommand):
         call_command("migrate", verbosity=0, interactive=False)
         filled = seed()
         self.stdout.write(f"Workspaces filled: {', '.join(filled) or 'none, they were there'}.")
+        for line in (*knowledge.fill(), "", *knowledge.answer()):
+            self.stdout.write(line)
         self.stdout.write(_guide(port, password=_new_password(), secret=_new_key()))
         self.stdout.flush()
         if serve:

@@ -64,6 +64,6 @@ def _defects(path: str, *, repair: bool) -> list[Defect]:
 
 def _described(defect: Defect) -> str:
     what = defect.kind.replace("_", " ")
-    if defect.kind == "revisions_missing":
-        return f"{defect.count} revisions missing"
+    if defect.kind in ("revisions_missing", "contexts_without_note"):
+        return f"{defect.count} {what}"
     return f'{what}: "{one_line(defect.key)}"' if defect.key else what

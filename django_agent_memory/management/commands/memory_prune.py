@@ -1,4 +1,4 @@
-"""`manage.py memory_prune`: let go of old revisions and old recorded calls."""
+"""`manage.py memory_prune`: let go of expired notes, old revisions and old recorded calls."""
 
 from __future__ import annotations
 
@@ -24,12 +24,14 @@ class Command(BaseCommand):
     """Count what retention would remove; remove it only when told to."""
 
     help = (
-        "Remove revisions that were superseded long ago, and recorded calls past their time. "
+        "Remove revisions that were superseded long ago, and recorded calls past their time; "
+        "forget notes past their expiry. "
         "Only counts, unless --apply is given."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         add_workspace_argument(parser)
+        parser.add_argument("--expired", action="store_true", help="forget expired notes")
         parser.add_argument("--revisions", action="store_true", help="prune revisions")
         parser.add_argument("--recorded-calls", action="store_true", help="prune recorded calls")
         parser.add_argument(
@@ -41,18 +43,40 @@ class Command(BaseCommand):
         parser.add_argument("--apply", action="store_true", help="remove them")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        if not options["revisions"] and not options["recorded_calls"]:
-            raise CommandError("Say what to prune: --revisions, --recorded-calls or both.")
+        if not any(options[what] for what in ("expired", "revisions", "recorded_calls")):
+            raise CommandError(
+                "Say what to prune: --expired, --revisions, --recorded-calls or several of them."
+            )
         days = options["days"]
         if days is not None and not 0 <= days <= _MOST_DAYS:
             raise CommandError(f"--days must be from 0 to {_MOST_DAYS}.")
         paths = chosen_paths(options["workspace"])
+        if options["expired"]:
+            self._forget_expired(paths, options)
         if options["revisions"]:
             self._prune_revisions(paths, options)
         if options["recorded_calls"]:
             self._prune_recorded_calls(paths, options)
         if options["apply"]:
             search.compact(router.db_for_write(Note))
+
+    def _forget_expired(self, paths: list[str], options: dict[str, Any]) -> None:
+        total = 0
+        for path in paths:
+            try:
+                count = writing.forget_expired(
+                    path,
+                    actor="manage.py",
+                    reason="memory_prune --expired",
+                    dry_run=not options["apply"],
+                )
+            except AgentMemoryError as error:
+                self.stderr.write(f"{path}: {error}")
+                continue
+            if count:
+                self.stdout.write(f"{path}: {count} expired notes")
+            total += count
+        self._say(total, "expired notes, which keep their history", options)
 
     def _prune_revisions(self, paths: list[str], options: dict[str, Any]) -> None:
         days, keep = _retention(options)

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, NamedTuple
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import BooleanField, F, Func, Value
 from django.db.models.sql.compiler import SQLCompiler
+from django.utils import timezone
 
 from django_agent_memory.models import IndexEntry, Note, Workspace
 from django_agent_memory.models.note import NoteQuerySet
@@ -29,6 +30,18 @@ _LOOKED_AT = 128
 """Notes looked at for a common text's first matches: a hundredth of what a scan of 10,000 costs."""
 
 BEING_BUILT = "Another process builds or drops the search index; try again when it is done."
+
+_NOTES = f'SELECT 1 FROM "{NOTE_TABLE}" x WHERE x."workspace_id" = w."id"'
+
+_HAS_HIDDEN = (
+    f"""(EXISTS ({_NOTES} AND x."session" = '' AND x."expires_at" <= %s)"""
+    f""" OR EXISTS ({_NOTES} AND x."session" > ''))"""
+)
+"""Whether the workspace `w` has notes that have expired at a time, or are private."""
+
+_IDS = f'SELECT x."id" FROM "{NOTE_TABLE}" x WHERE x."workspace_id" = %s'
+_EXPIRED = f"""{_IDS} AND x."session" IN ('', %s) AND x."expires_at" <= %s"""
+_FOREIGN = f"""{_IDS} AND x."session" > '' AND x."session" <> %s"""
 
 Progress = Callable[[int, int], None]
 """Is told how much of how much is done."""
@@ -61,10 +74,15 @@ class Rows(NamedTuple):
 
 
 class Survey(NamedTuple):
-    """What is known of a workspace before it is searched."""
+    """What is known of a workspace before it is searched.
+
+    `has_hidden` is whether it has notes that not every read shows; `session` is who searches.
+    """
 
     pk: int
     revision: int
+    has_hidden: bool = False
+    session: str = ""
 
 
 class Comparison(Func):
@@ -99,17 +117,20 @@ class Engine:
 
     # Searching
 
-    def first_matches(self, path: str, folded: str | None) -> tuple[int, list[Shown], int]:
+    def first_matches(
+        self, path: str, folded: str | None, session: str = ""
+    ) -> tuple[int, list[Shown], int]:
         """Return how many notes contain `folded`, the first 8, and the workspace's revision.
 
-        None is in no note, "" in every one. The revision is read first: whoever writes on the
-        strength of it meets a conflict rather than overwriting what was not in the answer.
+        Notes are those that `session` sees. None is in no note, "" in every one. The revision is
+        read first: whoever writes on the strength of it meets a conflict rather than overwriting
+        what was not in the answer.
         """
         survey = self._survey(path)
         if survey is None or folded is None:
             return 0, [], 0 if survey is None else survey.revision
         first_of = self._first_of if len(folded) <= MOST_COMPARED else self._first_of_long
-        total, shown = first_of(survey, folded)
+        total, shown = first_of(survey._replace(session=session), folded)
         return total, shown, survey.revision
 
     def matching(self, notes: NoteQuerySet, folded: str) -> NoteQuerySet:
@@ -159,6 +180,7 @@ class Engine:
 
     def _first_of_long(self, survey: Survey, folded: str) -> tuple[int, list[Shown]]:
         notes = Note.objects.using(self.connection.alias).filter(workspace=survey.pk)
+        notes = notes.live(session=survey.session)
         total, first = 0, list[Shown]()
         for key, body, summary in self._compared(notes, folded, "key", "body", "entry__summary"):
             total += 1
@@ -167,39 +189,43 @@ class Engine:
 
     def _survey(self, path: str) -> Survey | None:
         row = self._row(
-            f'SELECT "id", "revision" FROM "{WORKSPACE_TABLE}" WHERE "path" = %s',
+            f'SELECT w."id", w."revision", {_HAS_HIDDEN} FROM "{WORKSPACE_TABLE}" w'
+            ' WHERE w."path" = %s',
+            self._now(),
             path,
         )
         return None if row is None else Survey(*row)
 
     def _first_of(self, survey: Survey, folded: str) -> tuple[int, list[Shown]]:
         """Return total and first 8 by a scan; of a common text these are found without sorting."""
-        rows = self._scan(survey.pk, folded)
-        if folded and len(self._rows(*self._early(survey.pk, folded))) == MATCHES_SHOWN:
-            shown = self._shown_early(survey.pk, folded, rows)
+        rows = self._live(self._scan(survey.pk, folded), survey)
+        if folded and len(self._rows(*self._early(survey, folded))) == MATCHES_SHOWN:
+            shown = self._shown_early(survey, folded, rows)
             # Unless notes went in between, these are the first there are.
             if len(shown[1]) == MATCHES_SHOWN:
                 return shown
         return self._shown(rows)
 
-    def _early(self, workspace: int, folded: str) -> tuple[Any, ...]:
+    def _early(self, survey: Survey, folded: str) -> tuple[Any, ...]:
         """Return the query, and its parameters, for matches among the first 128 notes by key.
 
         If they are 8, they are the first 8 of all.
         """
         form, value = self.comparison(folded)
         contains = form.format('w."haystack"', "%s")
+        shown, params = self._not_hidden(survey, 'w."id"')
         return (
             f'SELECT w."id", w."key" FROM (SELECT "id", "key", "haystack" FROM "{NOTE_TABLE}"'
             f' WHERE "workspace_id" = %s ORDER BY "key" LIMIT {_LOOKED_AT}) w'
-            f' WHERE {contains} ORDER BY w."key" LIMIT {MATCHES_SHOWN}',
-            workspace,
+            f' WHERE {contains}{shown} ORDER BY w."key" LIMIT {MATCHES_SHOWN}',
+            survey.pk,
             value,
+            *params,
         )
 
-    def _shown_early(self, workspace: int, folded: str, rows: Rows) -> tuple[int, list[Shown]]:
+    def _shown_early(self, survey: Survey, folded: str, rows: Rows) -> tuple[int, list[Shown]]:
         """Return the total of the rows, which is only counted, and the early ones: one state."""
-        early, *params = self._early(workspace, folded)
+        early, *params = self._early(survey, folded)
         found = self._rows(
             f'SELECT (SELECT COUNT(*) FROM ({rows.sql}) c), f."key", n."body", e."summary"'
             f' FROM ({early}) f JOIN "{NOTE_TABLE}" n ON n."id" = f."id"'
@@ -219,6 +245,27 @@ class Engine:
             f'SELECT "id", "key" FROM "{table}" WHERE "workspace_id" = %s {condition}',
             (workspace, *values),
         )
+
+    def _live(self, rows: Rows, survey: Survey) -> Rows:
+        """Return the query without what has expired or is another session's."""
+        shown, params = self._not_hidden(survey, '"id"')
+        return Rows(rows.sql + shown, (*rows.params, *params))
+
+    def _not_hidden(self, survey: Survey, column: str) -> tuple[str, tuple[Any, ...]]:
+        """Return a condition on notes' ids and its parameters; neither where none is hidden.
+
+        By ids, which every table that is searched has; an index leads to the notes.
+        """
+        if not survey.has_hidden:
+            return "", ()
+        return f" AND {column} NOT IN ({_EXPIRED}) AND {column} NOT IN ({_FOREIGN})", (
+            *(survey.pk, survey.session, self._now()),
+            *(survey.pk, survey.session),
+        )
+
+    def _now(self) -> Any:
+        """Return the time as a statement takes it."""
+        return self.connection.ops.adapt_datetimefield_value(timezone.now())
 
     def _shown(self, rows: Rows) -> tuple[int, list[Shown]]:
         """Return the total and the first 8 of the rows, in one statement: one state of the table.

@@ -62,7 +62,8 @@ class MySQLEngine(Engine):
         # What every note has is counted in the index on workspace and key.
         if folded and self._is_live():
             try:
-                return self._shown(self._scan(survey.pk, folded, table=_COPY))
+                copied = self._scan(survey.pk, folded, table=_COPY)
+                return self._shown(self._live(copied, survey))
             except DatabaseError:
                 # Dropped between two statements; the scan needs none of it.
                 pass

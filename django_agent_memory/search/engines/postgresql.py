@@ -131,7 +131,7 @@ class PostgreSQLEngine(Engine):
         piece = self._piece(survey, folded)
         if piece is None:
             return super()._first_of(survey, folded)
-        return self._shown(self._by_index(survey.pk, piece, folded))
+        return self._shown(self._live(self._by_index(survey.pk, piece, folded), survey))
 
     def _by_index(self, workspace: int, piece: str, folded: str) -> Rows:
         sql = f'SELECT "id", "key" FROM "{NOTE}" WHERE "workspace_id" = %s AND "haystack" LIKE %s'

@@ -83,10 +83,10 @@ class SQLiteEngine(Engine):
         return matching if candidates is None else matching.filter(pk__in=candidates)
 
     def _first_of(self, survey: Survey, folded: str) -> tuple[int, list[Shown]]:
-        found = self._try(self._by_index, folded, survey.pk)
+        found = self._try(self._by_index, folded, survey)
         return super()._first_of(survey, folded) if found is None else found
 
-    def _try(self, read: Callable[..., _Found | None], folded: str, *args: int) -> _Found | None:
+    def _try(self, read: Callable[..., _Found | None], folded: str, *args: Survey) -> _Found | None:
         """Return what `read` finds in a live index with the trigrams of the text; None without."""
         trigrams = _trigrams(folded)
         try:
@@ -102,10 +102,12 @@ class SQLiteEngine(Engine):
         return [pk for (pk,) in self._rows(_CANDIDATES, _query(rarest))] if rarest else None
 
     def _by_index(
-        self, folded: str, trigrams: list[str], workspace: int
+        self, folded: str, trigrams: list[str], survey: Survey
     ) -> tuple[int, list[Shown]] | None:
-        rarest = self._rare(workspace, trigrams)
-        return self._shown(self._of_trigrams(workspace, rarest, folded)) if rarest else None
+        rarest = self._rare(survey.pk, trigrams)
+        if not rarest:
+            return None
+        return self._shown(self._live(self._of_trigrams(survey.pk, rarest, folded), survey))
 
     def _rare(self, workspace: int, trigrams: list[str]) -> list[str]:
         """Return the trigrams to ask for; none if all are too common for the workspace's size."""

@@ -1,0 +1,168 @@
+"""The best notes in order: relevance first, then what is known of the notes themselves."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterator
+from dataclasses import dataclass
+from heapq import nlargest
+from itertools import islice
+from typing import NamedTuple
+
+from django.utils import timezone
+
+from django_agent_memory.analysing import analyse_query
+from django_agent_memory.models.note import NoteQuerySet
+
+from .evidence import SHORTLIST, Evidence, gather
+from .formula import PARTS
+from .meaning import MOST_EMBEDDED, embedder, meanings
+from .ranking import Ranking
+from .tables import Tables
+
+_FIRST_CHUNK = 20
+_LARGEST_CHUNK = 5_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ranked:
+    """A note found, by its primary key, and what its score is made of, by the names of `PARTS`.
+
+    The score is the sum of all parts but `present`, times 1 + `present`; with an embedder there is
+    one more, `meaning`, which is added to that. Beside them `parts` has what decides between equal
+    scores and adds nothing to them: see `ties`.
+    """
+
+    pk: int
+    score: float
+    parts: dict[str, float]
+
+
+class _Row(NamedTuple):
+    pk: int
+    position: int
+    weight: float
+    recency: datetime.datetime
+    specificity: int
+    key: str
+
+    def ties(self) -> dict[str, float]:
+        return ties(self.weight, self.recency, self.specificity)
+
+    def order(self) -> tuple[object, ...]:
+        """Sort by weight, recency, specificity, key: what decides between equal scores."""
+        return (-self.weight, -self.recency.timestamp(), -self.specificity, self.key)
+
+
+def ties(weight: float, recency: datetime.datetime, specificity: int) -> dict[str, float]:
+    """Return what decides between notes of equal scores, in this order: the larger one first.
+
+    `recency` is in seconds since 1970.
+    """
+    moments = timezone.make_aware(recency) if timezone.is_naive(recency) else recency
+    seconds = moments.timestamp()
+    return {"weight": weight, "recency": seconds, "specificity": float(specificity)}
+
+
+def rank(
+    notes: NoteQuerySet, query: str, *, workspace: int, limit: int | None, using: str
+) -> list[Ranked]:
+    """Return those of `notes` that are relevant to `query`, the best first, at most `limit`.
+
+    `notes` are notes of the workspace, filtered as one likes; what a word is worth is reckoned from
+    all notes of the workspace. A blank query finds all of `notes`, with a score of 0. Equal scores
+    go by weight, then recency (the later `recency`, if `notes` are annotated with it, else the
+    later write), then specificity, then key.
+
+    Without a `limit` every note that holds a term of the query is ranked; with one the 1,000 best
+    by their own words and the notes next to them.
+    """
+    notes = notes.using(using)
+    if not query.strip():
+        return [Ranked(pk=row.pk, score=0.0, parts=row.ties()) for row in _unranked(notes, limit)]
+    asked = analyse_query(query)
+    if not asked or limit == 0:
+        return []
+    tables = Tables(workspace, using)
+    found = gather(tables, asked, tables.statistics())
+    ranking = Ranking(tables, query, found)
+    candidates = ranking.scores(_shortlist(found, notes, limit))
+    scored = [(score, position) for score, position in candidates if score > 0]
+    meaning = _meanings(query, notes, scored)
+    if meaning:
+        scored = [(score + meaning.get(position, 0.0), position) for score, position in scored]
+    return [
+        Ranked(pk=row.pk, score=score, parts=_parts(ranking, row, meaning))
+        for score, row in islice(_in_order(notes, scored, limit), limit)
+    ]
+
+
+def _parts(ranking: Ranking, row: _Row, meaning: dict[int, float]) -> dict[str, float]:
+    parts = dict(zip(PARTS, ranking.parts(row.position), strict=True))
+    if meaning:
+        parts["meaning"] = meaning.get(row.position, 0.0)
+    return parts | row.ties()
+
+
+def _meanings(query: str, notes: NoteQuerySet, scored: list[tuple[float, int]]) -> dict[int, float]:
+    embed = embedder()
+    if embed is None or not scored:
+        return {}
+    best = [position for _, position in nlargest(MOST_EMBEDDED, scored)]
+    return meanings(embed, query, notes, best)
+
+
+def _shortlist(found: Evidence, notes: NoteQuerySet, limit: int | None) -> list[int]:
+    """Return the positions of the notes worth ranking; of a narrow filter, all it lets through."""
+    own = found.own
+    if limit is None or len(own) <= SHORTLIST:
+        return list(own)
+    let_through = list(notes.values_list("position", flat=True)[: SHORTLIST + 1])
+    if len(let_through) <= SHORTLIST:
+        return let_through
+    return nlargest(SHORTLIST, own, key=lambda position: (own[position], position))
+
+
+def _in_order(
+    notes: NoteQuerySet, scored: list[tuple[float, int]], limit: int | None
+) -> Iterator[tuple[float, _Row]]:
+    """Yield the notes with their scores in order, reading as few as it takes.
+
+    Scores that differ by less than rounding does are equal: on all machines and databases the same
+    notes tie.
+    """
+    ordered = sorted((-round(score, 9), position) for score, position in scored)
+    size = _LARGEST_CHUNK if limit is None else max(_FIRST_CHUNK, limit + limit // 2)
+    start = 0
+    while start < len(ordered):
+        end = min(start + size, len(ordered))
+        while end < len(ordered) and ordered[end][0] == ordered[end - 1][0]:
+            end += 1
+        chunk = {position: -score for score, position in ordered[start:end]}
+        rows = _rows(notes, chunk)
+        for row in sorted(rows, key=lambda row: (-chunk[row.position], row.order())):
+            yield chunk[row.position], row
+        start, size = end, min(4 * size, _LARGEST_CHUNK)
+
+
+def _rows(notes: NoteQuerySet, positions: dict[int, float]) -> list[_Row]:
+    recency = _recency(notes)
+    chosen = list(positions)
+    return [
+        _Row(*row)
+        for start in range(0, len(chosen), 500)
+        for row in notes.filter(position__in=chosen[start : start + 500]).values_list(
+            "pk", "position", "weight", recency, "specificity", "key"
+        )
+    ]
+
+
+def _unranked(notes: NoteQuerySet, limit: int | None) -> Iterator[_Row]:
+    recency = _recency(notes)
+    ordered = notes.order_by("-weight", f"-{recency}", "-specificity", "key")
+    rows = ordered.values_list("pk", "position", "weight", recency, "specificity", "key")
+    return (_Row(*row) for row in rows[:limit])
+
+
+def _recency(notes: NoteQuerySet) -> str:
+    return "recency" if "recency" in notes.query.annotations else "updated_at"

@@ -1,0 +1,185 @@
+"""Keeps what `find` reads in step with the notes, inside the critical section.
+
+Terms are made anew from what a note says. Sums are kept by what the note's row says was counted.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from django.db import connections
+
+from django_agent_memory.analysing import NoteTerms, analyse_note
+from django_agent_memory.models import Note, NoteContext, Posting
+from django_agent_memory.models.details import effective_contexts
+from django_agent_memory.models.posting import private_context
+from django_agent_memory.results import Details
+
+if TYPE_CHECKING:
+    from .channel import Transcript
+    from .state import State
+
+_ROWS_A_STATEMENT = 5_000
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A note as `find` counts it."""
+
+    position: int
+    contexts: tuple[str, ...]
+    found: NoteTerms
+
+    @property
+    def columns(self) -> dict[str, Any]:
+        """What its note has of it."""
+        length, found = len(self.found.terms), self.found
+        return {"length": length, "told": found.told, "has_number": found.has_number}
+
+    def postings(self) -> Iterator[tuple[str, int, int, int]]:
+        """Yield term, position, frequency and place of each of its postings."""
+        terms = self.found.terms
+        places = {term: place for place, term in reversed([*enumerate(terms)])}
+        for term, frequency in Counter(terms).items():
+            yield term, self.position, frequency, places[term]
+
+    def placed(self) -> Iterator[tuple[str, int]]:
+        """Yield each of its contexts with its position."""
+        for context in self.contexts:
+            yield context, self.position
+
+
+def document(key: str, state: State) -> Document:
+    """Return what `find` counts of a note; `state` must have one."""
+    details = state.details
+    found = analyse_note(
+        key=key,
+        summary=state.summary or "",
+        body=state.text or "",
+        subject=details.subject,
+        contexts=details.contexts,
+        happened_at=details.happened_at,
+    )
+    return Document(state.position, counted_contexts(key, details), found)
+
+
+def documents(states: Mapping[str, State]) -> dict[str, Document]:
+    """Return what `find` counts of those that have a note."""
+    return {key: document(key, state) for key, state in states.items() if state.text is not None}
+
+
+def counted_contexts(key: str, details: Details) -> tuple[str, ...]:
+    """Return the contexts of a note by the names that rows have for them, in order."""
+    contexts = effective_contexts(key, details.contexts)
+    if not details.session:
+        return contexts
+    return tuple(sorted(private_context(details.session, context) for context in contexts))
+
+
+class Removed(NamedTuple):
+    """How many rows were removed."""
+
+    postings: int
+    contexts: int
+
+
+def store_postings(
+    transcript: Transcript, kept: Mapping[str, Document], before: Mapping[str, State]
+) -> Removed:
+    """Replace what is counted of the notes in `before` by the documents `kept`.
+
+    One statement for new notes, one for their contexts, one each for what there was.
+    """
+    had = {key: state for key, state in before.items() if state.position}
+    postings = _take_away(transcript, Posting, {state.position for state in had.values()})
+    _insert(transcript, Posting, [row for one in kept.values() for row in one.postings()])
+    contexts = _store_contexts(transcript, kept, had)
+    workspace = transcript.workspace
+    gained = sum(len(one.found.terms) for one in kept.values())
+    gone = sum(state.length for state in had.values())
+    workspace.counted_notes = max(0, workspace.counted_notes + len(kept) - len(had))
+    workspace.counted_terms = max(0, workspace.counted_terms + gained - gone)
+    return Removed(postings, contexts)
+
+
+def _store_contexts(
+    transcript: Transcript, kept: Mapping[str, Document], had: Mapping[str, State]
+) -> int:
+    old = {
+        key: (state.position, counted_contexts(key, state.details)) for key, state in had.items()
+    }
+    new = {key: (one.position, one.contexts) for key, one in kept.items()}
+    gone = {place for key, place in old.items() if new.get(key) != place and place[1]}
+    removed = _take_away(transcript, NoteContext, {position for position, _ in gone})
+    added = [one for key, one in kept.items() if old.get(key) != new[key]]
+    _insert(transcript, NoteContext, [row for one in added for row in one.placed()])
+    return removed
+
+
+def recount(transcript: Transcript, kept: Collection[Document]) -> None:
+    """Count these notes anew, whatever was counted of them; the sums are left as they are."""
+    positions = {one.position for one in kept}
+    for model in (Posting, NoteContext):
+        _take_away(transcript, model, positions)
+    _insert(transcript, Posting, [row for one in kept for row in one.postings()])
+    _insert(transcript, NoteContext, [row for one in kept for row in one.placed()])
+    for one in kept:
+        notes = transcript.rows(Note).filter(workspace=transcript.workspace)
+        notes.filter(position=one.position).update(**one.columns)
+
+
+def forget_all(transcript: Transcript) -> Removed:
+    """Take away what is counted of all notes of the workspace."""
+    transcript.workspace.counted_notes = transcript.workspace.counted_terms = 0
+    models = (Posting, NoteContext)
+    of_workspace = {"workspace": transcript.workspace}
+    return Removed(*(transcript.rows(m).filter(**of_workspace).delete()[0] for m in models))
+
+
+def _take_away(transcript: Transcript, model: type[Any], positions: Collection[int]) -> int:
+    if not positions:
+        return 0
+    wanted = {"workspace": transcript.workspace, "position__in": sorted(positions)}
+    return transcript.rows(model).filter(**wanted).delete()[0]
+
+
+def _insert(transcript: Transcript, model: type[Any], rows: list[tuple[Any, ...]]) -> None:
+    """Insert rows of the model's columns after the workspace."""
+    # In the order of the index, so that each of its pages is written once a batch.
+    rows.sort()
+    connection = connections[transcript.using]
+    quote = connection.ops.quote_name
+    columns = [field.column for field in model._meta.concrete_fields]
+    names = ", ".join(map(quote, columns))
+    # Objects and the checks of bulk_create take several times as long as the inserts themselves.
+    with connection.cursor() as cursor:
+        for start in range(0, len(rows), _ROWS_A_STATEMENT):
+            batch = rows[start : start + _ROWS_A_STATEMENT]
+            if connection.vendor == "postgresql":
+                sql, parameters = _unnested(connection, model, batch)
+                cursor.execute(sql, [transcript.workspace.pk, *parameters])
+            else:
+                marks = ", ".join(["%s"] * len(columns))
+                cursor.executemany(
+                    f"INSERT INTO {quote(model._meta.db_table)} ({names}) VALUES ({marks})",  # noqa: S608
+                    [(transcript.workspace.pk, *row) for row in batch],
+                )
+
+
+def _unnested(
+    connection: Any, model: type[Any], rows: list[tuple[Any, ...]]
+) -> tuple[str, list[Any]]:
+    """Return the statement that inserts all rows at once from an array a column."""
+    quote = connection.ops.quote_name
+    fields = list(model._meta.concrete_fields)
+    names = ", ".join(quote(field.column) for field in fields)
+    arrays = ", ".join(f"%s::{_array_type(field, connection)}[]" for field in fields[1:])
+    sql = f"INSERT INTO {quote(model._meta.db_table)} ({names}) SELECT %s, * FROM unnest({arrays})"  # noqa: S608
+    return sql, [list(column) for column in zip(*rows, strict=True)]
+
+
+def _array_type(field: Any, connection: Any) -> str:
+    return str(field.db_type(connection)).partition("(")[0]

@@ -1,0 +1,322 @@
+"""The ranker on hand-made notes: each tie, each bound, what filters and settings do."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from django_agent_memory import writing
+from django_agent_memory.models import Note, Workspace
+from django_agent_memory.relevance import Ranked, evidence, ranking, selection
+from django_agent_memory.relevance import rank as ranked_notes
+from django_agent_memory.relevance.tables import Tables
+from django_agent_memory.writing import Drop, Save
+
+pytestmark = pytest.mark.django_db
+
+PATH = "core"
+
+
+def store(*notes: str | tuple[str, str] | Save) -> None:
+    """Store the notes one by one, so that each is more recent than the one before."""
+    for number, note in enumerate(notes):
+        if isinstance(note, str):
+            note = (f"n{number}", note)
+        change = note if isinstance(note, Save) else Save(key=note[0], body=note[1])
+        writing.apply(PATH, [change])
+
+
+def rank(query: str, limit: int | None = 10, **filters: Any) -> dict[str, Ranked]:
+    workspace = Workspace.objects.get(path=PATH).pk
+    notes = Note.objects.filter(workspace=workspace, **filters)
+    found = ranked_notes(notes, query, workspace=workspace, limit=limit, using="default")
+    keys = dict(Note.objects.values_list("pk", "key"))
+    return {keys[one.pk]: one for one in found}
+
+
+def test_relevance_comes_first() -> None:
+    store(Save(key="a", body="green tea"), Save(key="b", body="green", weight=9.0))
+    assert [*rank("green tea")] == ["a", "b"]
+
+
+def test_equal_scores_go_by_weight() -> None:
+    store(Save(key="a", body="tea", weight=2.0), Save(key="b", body="tea"))
+    assert [*rank("tea")] == ["a", "b"]
+
+
+def test_then_by_the_last_write() -> None:
+    store(("a", "tea"), ("b", "tea"), Save(key="a", body="tea", kind="x"))
+    assert [*rank("tea")] == ["a", "b"]
+
+
+def test_then_by_specificity_then_by_key() -> None:
+    writing.apply(
+        PATH,
+        [
+            Save(key="c", body="tea", context=("x",)),
+            Save(key="b", body="tea", context=("y",)),
+            Save(key="d", body="tea", context=("a/a",)),
+        ],
+    )
+    found = rank("tea")
+    # Each is alone in its context and has as many terms: "a" is no term, "a/a" is one.
+    assert len({round(one.score, 9) for one in found.values()}) == 1
+    assert [*found] == ["d", "b", "c"]
+
+
+def test_a_site_may_say_what_is_recent() -> None:
+    from django.db.models import F
+
+    store(
+        Save(key="a", body="tea", happened_at=datetime(2020, 1, 1, tzinfo=UTC)),
+        Save(key="b", body="tea", happened_at=datetime(2020, 1, 1, tzinfo=UTC)),
+    )
+    workspace = Workspace.objects.get().pk
+    first = datetime(2020, 1, 1, tzinfo=UTC)
+    Note.objects.filter(key="a").update(created_at=first + timedelta(days=9))
+    Note.objects.filter(key="b").update(created_at=first)
+    notes = Note.objects.filter(workspace=workspace).annotate(recency=F("created_at"))
+    found = ranked_notes(notes, "tea", workspace=workspace, limit=9, using="default")
+    assert [Note.objects.get(pk=one.pk).key for one in found] == ["a", "b"]
+
+
+@pytest.mark.parametrize("query", ["", "  \n"])
+def test_a_blank_query_orders_what_there_is(query: str) -> None:
+    store(("a", "tea"), Save(key="b", body="milk", weight=2.0), ("c", "x"))
+    found = rank(query)
+    assert [*found] == ["b", "c", "a"]
+    assert {one.score for one in found.values()} == {0.0}
+    assert [*rank(query, limit=1)] == ["b"]
+    assert [*rank(query, limit=None)] == ["b", "c", "a"]
+
+
+@pytest.mark.parametrize("query", ["the of", "unknown", "?", "%", "_", "' OR 1=1 --"])
+def test_nothing_asked_nothing_found(query: str) -> None:
+    store("tea")
+    assert rank(query) == {}
+
+
+@pytest.mark.parametrize(("limit", "count"), [(0, 0), (1, 1), (2, 2), (3, 3), (4, 3), (None, 3)])
+def test_the_limit(limit: int | None, count: int) -> None:
+    store("tea", "tea", "tea")
+    assert len(rank("tea", limit=limit)) == count
+
+
+def test_filters_are_kept_and_change_no_score() -> None:
+    store(Save(key="a", body="tea", kind="x"), Save(key="b", body="tea"))
+    everything = rank("tea")
+    assert rank("tea", kind="x") == {"a": everything["a"]}
+    assert rank("tea", kind="y") == {}
+
+
+def test_without_a_context_the_path_of_the_key_is_one() -> None:
+    store(("a/1", "favourite tea?"), ("a/2", "Assam"), ("b/1", "tea"), ("c", "never mind"))
+    found = rank("favourite tea")
+    assert set(found) == {"a/1", "a/2", "b/1"}
+    assert found["a/2"].parts["before"] == pytest.approx(0.3 * found["a/1"].parts["own"])
+    assert found["a/2"].parts["context"] == found["a/1"].parts["context"] > 0
+
+
+def test_a_forgotten_neighbour_is_none() -> None:
+    store(("a/1", "tea?"), ("a/2", "no"), ("a/3", "Assam"))
+    assert set(rank("tea")) == {"a/1", "a/2"}
+    writing.apply(PATH, [Drop(key="a/2")])
+    assert set(rank("tea")) == {"a/1", "a/3"}
+
+
+def test_words_that_occur_twice_are_looked_up_in_the_text() -> None:
+    store("green tea and tea", "tea, green tea", "tea and green, tea")
+    pairs = {key: one.parts["pair"] > 0 for key, one in rank("green tea").items()}
+    assert pairs == {"n0": True, "n1": True, "n2": True}
+    store(("x", "tea and tea and green"))
+    assert rank("green tea")["x"].parts["pair"] == 0
+
+
+def test_beyond_so_many_texts_none_is_read(monkeypatch: Any) -> None:
+    store("green tea, tea", "green tea, tea")
+    monkeypatch.setattr(ranking, "MOST_TEXTS", 1)
+    pairs = [one.parts["pair"] > 0 for one in rank("green tea").values()]
+    assert sorted(pairs) == [False, True]
+
+
+def test_who_has_the_most_notes_and_is_named_is_favoured() -> None:
+    store(Save(key="a", body="tea", subject="Ann"), Save(key="b", body="tea", subject="Bo"))
+    assert rank("Ann's tea")["a"].parts["subject"] == 3.0
+    assert not rank("Ann's tea")["b"].parts["subject"]
+    assert not rank("the tea of Ann and Bo")["a"].parts["subject"]
+
+
+@pytest.mark.parametrize("most", [9, 10, 11])
+def test_common_terms_count_only_for_what_others_found(monkeypatch: Any, most: int) -> None:
+    store(*["tea"] * 9, ("rare", "oolong tea"))
+    monkeypatch.setattr(evidence, "MOST_POSTINGS", most)
+    found = rank("oolong tea", limit=None)
+    assert [*found][0] == "rare"
+    # One posting of oolong, ten of tea.
+    assert len(found) == (1 if most < 11 else 10)
+    whole = found["rare"].parts["own"]
+    monkeypatch.undo()
+    assert rank("oolong tea")["rare"].parts["own"] == pytest.approx(whole)
+
+
+def test_if_all_terms_are_common_the_newest_notes_are_found(monkeypatch: Any) -> None:
+    store(*["tea"] * 5, *[(f"m{n}", "milk") for n in range(4)])
+    monkeypatch.setattr(evidence, "MOST_POSTINGS", 3)
+    assert set(rank("tea milk", limit=None)) == {"m1", "m2", "m3"}
+
+
+def test_a_common_family_is_left_out(monkeypatch: Any) -> None:
+    store(*["painting"] * 3, "painter", "painter")
+    assert len(rank("painter")) == 5
+    monkeypatch.setattr(evidence, "MOST_POSTINGS", 4)
+    assert set(rank("painter", limit=None)) == {"n3", "n4"}
+
+
+def test_only_the_best_are_ranked_of_very_many(monkeypatch: Any) -> None:
+    store("tea", "tea tea", "tea tea tea", Save(key="x", body="tea and others", kind="x"))
+    monkeypatch.setattr(selection, "SHORTLIST", 2)
+    assert len(rank("tea")) == 2
+    assert len(rank("tea", limit=None)) == 4
+    # What a narrow filter lets through is ranked whatever there is beside it.
+    assert set(rank("tea", kind="x")) == {"x"}
+
+
+def test_a_query_of_very_many_terms_is_cut() -> None:
+    store("w31word", "w30word")
+    words = " ".join(f"w{n}word" for n in range(1, 32))
+    assert set(rank(words)) == {"n1"} | set(rank("word"))
+
+
+def test_another_workspace_is_never_read() -> None:
+    writing.apply("other", [Save(key="x/y", body="tea"), Save(key="x/z", body="tea")])
+    store(("x/y", "tea"))
+    alone = rank("tea")
+    writing.apply("other", [Save(key=f"x/{n}", body="tea", subject="tea") for n in range(9)])
+    assert rank("tea") == alone
+
+
+def shouted(text: str) -> list[str]:
+    return [word for word in text.upper().split() if word != "NOT"]
+
+
+def test_a_site_may_have_its_own_analyser(settings: Any) -> None:
+    settings.AGENT_MEMORY_ANALYSER = f"{__name__}.shouted"
+    store("the tea", "not milk", ("long", "x" * 99))
+    assert set(rank("THE not")) == {"n0"}
+    assert set(rank("X" * 99)) == {"long"}
+
+
+def test_find_takes_few_statements_however_many_notes_there_are() -> None:
+    counts = []
+    for size in (5, 50):
+        writing.apply(PATH, [Save(key=f"a/{size}/{n}", body="tea") for n in range(size)])
+        with CaptureQueriesContext(connection) as queries:
+            rank("tea with milk")
+        counts.append(len(queries) - 2)  # the two of `rank` here
+    assert counts == [7, 7]
+
+
+def test_postings_are_read_along_their_index() -> None:
+    writing.apply(PATH, [Save(key=f"a/{n}", body=f"tea w{n} and milk") for n in range(300)])
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            cursor.execute("SET LOCAL enable_seqscan = off")
+    workspace = Workspace.objects.get().pk
+    notes = Note.objects.filter(workspace=workspace)
+    with CaptureQueriesContext(connection) as queries:
+        ranked_notes(notes, "tea with painters", workspace=workspace, limit=5, using="default")
+    (hits,) = [
+        query["sql"]
+        for query in queries
+        if "frequency" in query["sql"] and "posting" in query["sql"]
+    ]
+    with connection.cursor() as cursor:
+        explain = "EXPLAIN QUERY PLAN " if connection.vendor == "sqlite" else "EXPLAIN "
+        cursor.execute(explain + hits)
+        plan = [" ".join(map(str, row)) for row in cursor.fetchall()]
+    if connection.vendor == "sqlite":
+        searches = [line for line in plan if "agent_memory_posting" in line]
+        assert len(searches) == 2
+        assert all("SEARCH" in line and "USING COVERING INDEX" in line for line in searches)
+    elif connection.vendor == "postgresql":
+        assert not any("Seq Scan on agent_memory_posting" in line for line in plan)
+    else:
+        assert not any(" ALL " in line and "posting" in line for line in plan)
+
+
+def test_neighbours_are_those_of_the_context() -> None:
+    store(
+        Save(key="1", body="x", context=("a",)),
+        Save(key="2", body="x", context=("a", "b")),
+        Save(key="3", body="x", context=("b",)),
+        Save(key="4", body="x", context=("a",)),
+    )
+    tables = Tables(Workspace.objects.get().pk, "default")
+    assert sorted(tables.neighbours({1, 2}), key=str) == [(1, None, 2), (2, 1, 4), (2, None, 3)]
+
+
+def test_scores_grow_worse_down_the_list() -> None:
+    store(*[f"tea {'milk ' * n}" for n in range(30)])
+    scores = [one.score for one in rank("tea milk", limit=25).values()]
+    assert len(scores) == 25
+    assert all(a >= b for a, b in pairwise(scores))
+
+
+def hues(texts: list[str]) -> list[list[float]]:
+    """Embed by two topics that share no words."""
+    topics = (("tea", "assam", "drink"), ("rain", "weather"))
+    return [
+        [float(sum(word in text.lower() for word in topic)) for topic in topics] for text in texts
+    ]
+
+
+def no_vectors(texts: list[str]) -> list[list[float]]:
+    return [[0.0, 0.0] for _ in texts]
+
+
+def test_the_parts_say_what_decides_between_equals() -> None:
+    store(Save(key="x/a", body="tea", weight=2.0))
+    note = Note.objects.get()
+    for query in ("tea", ""):
+        parts = rank(query)["x/a"].parts
+        decided = (parts["weight"], parts["recency"], parts["specificity"])
+        assert decided == (2.0, note.updated_at.timestamp(), 1.0)
+
+
+def test_an_embedder_has_a_say_in_the_order(settings: Any) -> None:
+    store("a good day for assam", "a good day for rain", "a good day for sleep")
+    query = "which drink on a good day"
+    without = rank(query)
+    assert "meaning" not in without["n0"].parts
+    settings.AGENT_MEMORY_EMBEDDER = f"{__name__}.hues"
+    found = rank(query)
+    assert [*found][0] == "n0"
+    assert [*without] == ["n2", "n1", "n0"]
+    meanings = [one.parts["meaning"] for one in found.values()]
+    assert sum(meanings) == pytest.approx(0)
+    assert sum(m * m for m in meanings) / 3 == pytest.approx(0.25)
+    for key, one in found.items():
+        assert one.score == pytest.approx(without[key].score + one.parts["meaning"])
+
+
+def test_an_embedder_that_sees_no_difference_makes_none(settings: Any) -> None:
+    store("a good day for rain", "a good day for assam")
+    without = rank("good day")
+    settings.AGENT_MEMORY_EMBEDDER = f"{__name__}.no_vectors"
+    assert rank("good day") == without
+
+
+def test_an_embedder_sees_only_what_the_filters_let_through(
+    settings: Any, monkeypatch: Any
+) -> None:
+    seen: list[str] = []
+    settings.AGENT_MEMORY_EMBEDDER = f"{__name__}.hues"
+    monkeypatch.setattr(f"{__name__}.hues", lambda texts: seen.extend(texts) or no_vectors(texts))
+    store(Save(key="a", body="tea", kind="x", summary="s"), Save(key="b", body="secret tea"))
+    rank("tea", kind="x")
+    assert seen == ["tea", "s\ntea"]
