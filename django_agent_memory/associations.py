@@ -112,11 +112,12 @@ def check(query: object, filters: Filters) -> Question:
     if unknown:
         raise TypeError(f"find has no filter {min(unknown)!r}.")
     checked = {name: _CHECKS[name](value, name) for name, value in given.items()}
-    # Every key starts with nothing, and every note is tied to all of no contexts.
+    # Every key starts with nothing, every weight is at least 0, and every note is tied to all of no
+    # contexts.
     kept = {
         name: value
         for name, value in checked.items()
-        if value or name not in ("key_prefix", "context")
+        if value or name not in ("key_prefix", "context", "min_weight")
     }
     return Question(query if query.strip() else "", kept)
 

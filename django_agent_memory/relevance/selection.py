@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from heapq import nlargest
 from itertools import islice
@@ -14,12 +14,14 @@ from django.utils import timezone
 from django_agent_memory.analysing import analyse_query
 from django_agent_memory.models import NoteUsage
 from django_agent_memory.models.note import NoteQuerySet
+from django_agent_memory.text.asking import named_contexts
 
 from .evidence import SHORTLIST, Evidence, gather
 from .formula import PARTS
 from .meaning import MOST_EMBEDDED, embedder, meanings
 from .ranking import Ranking
 from .tables import Tables
+from .visible import Visible
 
 _FIRST_CHUNK = 20
 _LARGEST_CHUNK = 5_000
@@ -80,13 +82,15 @@ def rank(
     notes = notes.using(using)
     if not query.strip():
         return [Ranked(pk=row.pk, score=0.0, parts=row.ties()) for row in _unranked(notes, limit)]
-    asked = analyse_query(query)
-    if not asked or limit == 0:
+    asked, names = analyse_query(query), named_contexts(query)
+    if limit == 0 or not (asked or names):
         return []
-    tables = Tables(workspace, using)
-    found = gather(tables, asked, tables.statistics())
-    ranking = Ranking(tables, query, found)
-    candidates = ranking.scores(_shortlist(found, notes, limit))
+    tables, visible = Tables(workspace, using), Visible(notes)
+    found = gather(tables, asked, tables.statistics(), visible, limit)
+    tied = set(tables.tied(names, SHORTLIST))
+    found.add_places(tables, tied - found.places.keys())
+    ranking = Ranking(tables, query, found, tied)
+    candidates = ranking.scores({*_shortlist(found, visible, limit), *tied})
     scored = [(score, position) for score, position in candidates if score > 0]
     meaning = _meanings(query, notes, scored)
     if meaning:
@@ -112,15 +116,23 @@ def _meanings(query: str, notes: NoteQuerySet, scored: list[tuple[float, int]]) 
     return meanings(embed, query, notes, best)
 
 
-def _shortlist(found: Evidence, notes: NoteQuerySet, limit: int | None) -> list[int]:
-    """Return the positions of the notes worth ranking; of a narrow filter, all it lets through."""
+def _shortlist(found: Evidence, visible: Visible, limit: int | None) -> Collection[int]:
+    """Return the positions of the notes worth ranking: all, or the best that may be seen."""
     own = found.own
     if limit is None or len(own) <= SHORTLIST:
-        return list(own)
-    let_through = list(notes.values_list("position", flat=True)[: SHORTLIST + 1])
-    if len(let_through) <= SHORTLIST:
-        return let_through
-    return nlargest(SHORTLIST, own, key=lambda position: (own[position], position))
+        return own
+    few = visible.few(SHORTLIST)
+    if few is not None:
+        return own.keys() & few
+    best = sorted(own, key=lambda position: (-own[position], -position))
+    listed: list[int] = []
+    for start in range(0, len(best), SHORTLIST):
+        batch = best[start : start + SHORTLIST]
+        seen = visible.among(batch)
+        listed += [position for position in batch if position in seen]
+        if len(listed) >= SHORTLIST:
+            break
+    return listed[:SHORTLIST]
 
 
 def _in_order(
