@@ -109,10 +109,11 @@ def read_query(request: HttpRequest) -> dict[str, str]:
     return query
 
 
-def refuse_query(request: HttpRequest) -> None:
-    """Raise `Refused` for any query parameter, where an address takes none."""
+def refuse_query(request: HttpRequest, *, but: Collection[str] = ()) -> None:
+    """Raise `Refused` for any query parameter, where an address takes none, `but` these."""
     for name in read_query(request):
-        raise Refused(f"The query parameter '{name[:64]}' is unknown; this address takes none.")
+        if name not in but:
+            raise Refused(f"The query parameter '{name[:64]}' is unknown; this address takes none.")
 
 
 def read_fields(data: object, *, required: Collection[str], optional: Collection[str]) -> Any:
