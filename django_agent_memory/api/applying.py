@@ -70,8 +70,15 @@ class ApplyView(Endpoint):
             permissions, tool = _NEEDS[op]
             self.access.require(*permissions, tool=tool)
         self.access.require_workspace(memory)
-        changes = [_numbered(number, _checked, change) for number, change in enumerate(given, 1)]
-        return _answer(memory, memory.apply(changes, reason=fields.get("reason", "")))
+        changes = [_numbered(number, _change, change) for number, change in enumerate(given, 1)]
+        try:
+            outcomes = memory.apply(changes, reason=fields.get("reason", ""))
+        except Refused:
+            # Nothing is written. Which one it was is looked for only now: checking costs.
+            for number, change in enumerate(changes, 1):
+                _numbered(number, writing.check, change)
+            raise
+        return _answer(memory, outcomes)
 
 
 def _refuse_precondition(request: HttpRequest) -> None:
@@ -105,15 +112,10 @@ def _numbered(number: int, step: Callable[[Any], Any], change: object) -> Any:
         raise type(refused)(f"Change {number}: {refused}") from None
 
 
-def _checked(given: dict[str, Any]) -> writing.Change:
-    """Return a change that passed the gate."""
+def _change(given: dict[str, Any]) -> writing.Change:
+    """Return the change with the fields that its kind takes; `apply` checks what they hold."""
     required, optional = _FIELDS[given["op"]]
-    change = _change(read_fields(given, required=required, optional=optional))
-    writing.check(change)
-    return change
-
-
-def _change(fields: dict[str, Any]) -> writing.Change:
+    fields = read_fields(given, required=required, optional=optional)
     key: Any = fields.get("key")
     expected = fields.get("expected_revision")
     if fields["op"] == "drop":

