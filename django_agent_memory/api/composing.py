@@ -8,7 +8,9 @@ from django.http import HttpResponse
 from rest_framework.request import Request
 
 from django_agent_memory import prompts
+from django_agent_memory.conf import conf
 from django_agent_memory.exceptions import Refused
+from django_agent_memory.text import gate
 from django_agent_memory.tools import TOOLS
 from django_agent_memory.tools.knowledge import MOST_FOUND
 
@@ -19,6 +21,8 @@ from .rendering import json_answer
 
 class ComposeView(Endpoint):
     """`POST compose/` with `prompt`, the filters of find and `limit` (1 to 100, 10 without).
+
+    A prompt is at most as long as a body.
 
     Answers as `text` the prompt with what find finds by it in front, or as it is where that is
     nothing. It reads only.
@@ -40,11 +44,9 @@ class ComposeView(Endpoint):
             read_json(request._request), required=("prompt",), optional=prompts.FILTERS
         )
         asked = {name: value for name, value in fields.items() if value is not None}
-        prompt = fields["prompt"]
-        if not isinstance(prompt, str):
-            raise Refused("prompt must be a string.")
+        prompt = gate.check_text(fields["prompt"], name="prompt", limit=conf.max_body_length)
         _check_limit(asked)
-        del asked["prompt"]
+        asked.pop("prompt")
         # Read first: what is found is at least of this revision.
         last = memory.revision()
         text = prompts.compose(memory, prompt, **asked)

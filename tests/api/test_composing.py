@@ -77,6 +77,16 @@ def test_the_edges_of_the_limit(agent: Agent, limit: int) -> None:
     assert agent.send("compose/", {"prompt": "tea", "limit": limit}).status_code == 200
 
 
+@pytest.mark.parametrize("length", [9, 10, 11])
+def test_the_length_of_a_prompt_is_that_of_a_body(agent: Agent, settings: Any, length: int) -> None:
+    settings.AGENT_MEMORY_MAX_BODY_LENGTH = 10
+    response = agent.send("compose/", {"prompt": "é" * length})
+    if length <= 10:
+        assert response.json()["text"] == "é" * length
+    else:
+        assert "11 characters" in assert_problem(response, 413, "too_large")["detail"]
+
+
 def test_headers_and_queries_that_would_be_ignored(agent: Agent) -> None:
     named = agent.send("compose/", {"prompt": "p"}, headers={"Idempotency-Key": "n"})
     assert_problem(named, 400, "refused")
