@@ -36,8 +36,7 @@ class NoteQuerySet(models.QuerySet["Note"]):
 
     def live(self, now: datetime.datetime | None = None, *, session: str = "") -> NoteQuerySet:
         """All that a read may show: not past their expiry, and of no other session."""
-        unexpired = Q(expires_at=None) | Q(expires_at__gt=now or timezone.now())
-        return self.seen_in(session).filter(unexpired)
+        return self.seen_in(session).unexpired(now)
 
     def seen_in(self, session: str) -> NoteQuerySet:
         """Those that all share, and those that the session has to itself."""
@@ -46,6 +45,10 @@ class NoteQuerySet(models.QuerySet["Note"]):
     def private(self) -> NoteQuerySet:
         """Those that one session has to itself."""
         return self.filter(session__gt="")
+
+    def unexpired(self, now: datetime.datetime | None = None) -> NoteQuerySet:
+        """Those that do not expire, or not yet."""
+        return self.filter(Q(expires_at=None) | Q(expires_at__gt=now or timezone.now()))
 
     def expired(self, now: datetime.datetime | None = None) -> NoteQuerySet:
         """Those that are past their expiry and wait for their tombstone."""
