@@ -5,7 +5,6 @@ A prompt is text for a model: nothing here escapes HTML. What is found goes in a
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +17,7 @@ from .conf import conf
 from .exceptions import Refused
 from .text.gate import render_json
 from .text.rendering import one_line
+from .toml_files import read_toml
 
 KNOWN_HEADER = "Known information from memory:"
 FILTERS = ("slot", "context", "kind", "subject", "source", "key_prefix", "min_weight", "limit")
@@ -163,13 +163,7 @@ def declared(parts: object, *, default_slot: object = "") -> Prompt:
 
 def from_toml(path: str | Path) -> Prompt:
     """Return the prompt of a TOML file with `parts` and, if wanted, `default_slot`."""
-    try:
-        with Path(path).open("rb") as file:
-            return _from_mapping(tomllib.load(file))
-    except OSError as error:
-        raise Refused(f"The prompt {path} cannot be read: {error.strerror}.") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise Refused(f"The prompt {path} is not TOML: {error}.") from None
+    return _from_mapping(read_toml(path, name=f"The prompt {path}"))
 
 
 def prompt(name: str) -> Prompt:

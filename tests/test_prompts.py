@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.core.checks import run_checks
 from django.template import TemplateDoesNotExist, engines
 
 from django_agent_memory import prompts
@@ -197,6 +198,37 @@ def test_a_file_that_declares_nothing_is_refused(tmp_path: Path, text: bytes) ->
         prompts.from_toml(file)
     with pytest.raises(Refused, match="cannot be read"):
         prompts.from_toml(tmp_path / "missing.toml")
+
+
+def test_a_byte_order_mark_is_not_part_of_it(knowing: Memory, tmp_path: Path) -> None:
+    file = tmp_path / "turn.toml"
+    file.write_text('parts = ["Ключ"]', encoding="utf-8-sig")
+    assert prompts.from_toml(file).render(knowing) == "Ключ"
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("parts = " + "[" * 3_000 + "]" * 3_000, "is nested too deeply."),
+        ("parts = [" + "{slot = " * 3_000 + "1" + "}" * 3_000 + "]", "is nested too deeply."),
+        ("default_slot = 1" + "0" * 5_000, "is not valid TOML: Exceeds the limit"),
+        ("parts = [2026-02-30]", "is not valid TOML: "),
+        ("parts = [", "is not valid TOML: "),
+    ],
+    ids=range(5),
+)
+def test_what_is_wrong_with_a_file_is_one_sentence(
+    tmp_path: Path, settings: Any, text: str, sentence: str
+) -> None:
+    file = tmp_path / "turn.toml"
+    file.write_text(text)
+    with pytest.raises(Refused) as refused:
+        prompts.from_toml(file)
+    assert str(refused.value).startswith(f"The prompt {file} {sentence}")
+    assert "\n" not in str(refused.value)
+    settings.AGENT_MEMORY_PROMPTS = {"a": file}
+    (found,) = [message for message in run_checks() if message.id == "agent_memory.E014"]
+    assert str(refused.value) in found.msg
 
 
 def test_prompts_of_the_settings(knowing: Memory, settings: Any, tmp_path: Path) -> None:
