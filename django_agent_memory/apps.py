@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from django.apps import AppConfig
+from django.apps import AppConfig, apps
 from django.core.signals import request_finished
 from django.db.models.signals import post_migrate
 from django.utils.translation import gettext_lazy as _
@@ -22,6 +22,7 @@ class AgentMemoryConfig(AppConfig):
         from . import checks  # noqa: F401  (importing registers them)
         from .search.upkeep import after_migrate
         from .sessions import after_logout
+        from .signals import erased
         from .sources.starting import after_migrate as run_sources
         from .usage import after_request
 
@@ -29,3 +30,7 @@ class AgentMemoryConfig(AppConfig):
         post_migrate.connect(run_sources, sender=self)
         user_logged_out.connect(after_logout)
         request_finished.connect(after_request)
+        if apps.is_installed("django.contrib.admin"):
+            from .admin_log import after_erase
+
+            erased.connect(after_erase)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from django.utils import timezone
 
@@ -19,6 +20,18 @@ from .results import Revised, fields_of
 from .text import rendering
 
 Moment = int | datetime.datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Point:
+    """A moment in the log of a workspace: its last revision then, and what time it was.
+
+    What had expired by that time was not there. `workspace_pk` is None where there is no workspace.
+    """
+
+    workspace_pk: int | None
+    number: int
+    now: datetime.datetime
 
 
 def history(path: str, key: str, *, using: str, session: str = "") -> tuple[Revised, ...]:
@@ -41,39 +54,47 @@ def history_lines(revisions: Iterable[Revised]) -> tuple[str, ...]:
 
 
 def as_of(path: str, key: str, moment: Moment, *, using: str, session: str = "") -> Revised | None:
-    """Return the state of `key` at `moment`, or None: never there, or forgotten by then.
+    """Return the state of `key` at `moment`, or None: never there, forgotten or expired by then.
 
-    Below 1 is None, beyond the end is now. Raises `Pruned` where retention took the answer, and
-    TypeError for anything but a moment (a bool is none).
+    Below 1 is None, beyond the end is now; a revision's time is that of its write. Raises `Pruned`
+    where retention took the answer, and TypeError for anything but a moment (a bool is none).
     """
     check_moment(moment)
     rows = _of_key(path, key, using, session)
     row = _until(rows, moment).order_by("-number").first()
     if row is None and _is_pruned(path, moment, using):
         raise Pruned(f'What "{key}" said then is not known: older revisions were removed or lost.')
-    return revised(row) if row is not None and row.body is not None else None
+    if row is None or row.body is None or _had_expired(row, path, moment, using):
+        return None
+    return revised(row)
 
 
-def locate(path: str, moment: Moment, *, using: str) -> tuple[int | None, int]:
-    """Return the workspace's primary key (None: there is none) and its last revision at `moment`.
+def locate(path: str, moment: Moment, *, using: str) -> Point:
+    """Return where `moment` is in the log of the workspace.
 
-    Raises `Pruned` where the workspace at that moment is no longer complete. Below 1 is nothing.
+    Raises `Pruned` where the workspace at that moment is no longer complete. Below 1 is nothing,
+    beyond the end is now.
     """
     check_moment(moment)
+    now = timezone.now()
     workspace = Workspace.objects.using(using).filter(path=path).first()
     if workspace is None:
-        return None, 0
+        return Point(workspace_pk=None, number=0, now=now)
     rows = _until(Revision.objects.using(using).filter(workspace=workspace), moment)
-    number: int = rows.order_by("-number").values_list("number", flat=True).first() or 0
+    last = rows.order_by("-number").values_list("number", "created_at").first()
+    number, written_at = last or (0, now)
     if isinstance(moment, int):
         number = max(number, min(moment, workspace.revision))
+        now = written_at if moment <= workspace.revision else now
+    else:
+        now = min(stored(moment), now)
     before_all = isinstance(moment, int) and moment < 1
     if number < workspace.history_from and not before_all:
         raise Pruned(
             f"The past before revision {workspace.history_from} is not complete: older revisions "
             "were removed or lost."
         )
-    return workspace.pk, number
+    return Point(workspace_pk=workspace.pk, number=number, now=now)
 
 
 def check_moment(moment: object) -> None:
@@ -111,6 +132,20 @@ def _until(rows: RevisionQuerySet, moment: Moment) -> RevisionQuerySet:
     if isinstance(moment, int):
         return rows.up_to(moment)
     return rows.filter(created_at__lte=stored(moment))
+
+
+def _had_expired(row: Revision, path: str, moment: Moment, using: str) -> bool:
+    """Whether what the row says was past its expiry at `moment`."""
+    if row.expires_at is None:
+        return False
+    now = timezone.now()
+    if isinstance(moment, datetime.datetime):
+        return row.expires_at <= min(stored(moment), now)
+    if moment <= Workspace.objects.using(using).last_revision(path):
+        rows = Revision.objects.using(using).filter(workspace=row.workspace_id).up_to(moment)
+        times = rows.order_by("-number").values_list("created_at", flat=True)
+        now = times.first() or row.created_at
+    return row.expires_at <= now
 
 
 def _is_pruned(path: str, moment: Moment, using: str) -> bool:

@@ -391,9 +391,8 @@ class Memory(Calling):
         """
         from .snapshot import Snapshot
 
-        workspace_pk, number = history.locate(self.path, moment, using=self._reads_from())
-        session = self.session or None
-        return Snapshot(self.path, workspace_pk, number, using=self.using, session=session)
+        point = history.locate(self.path, moment, using=self._reads_from())
+        return Snapshot(self.path, point, using=self.using, session=self.session or None)
 
     def _owner(self, *, persist: bool, otherwise: _Owner) -> str | _Owner:
         """Return the session that a note is private to; "" or what is said `otherwise` for none."""

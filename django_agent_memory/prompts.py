@@ -5,19 +5,20 @@ A prompt is text for a model: nothing here escapes HTML. What is found goes in a
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 from django.template import Context, loader
 from django.template.backends.django import Template as DjangoTemplate
 
+from . import associations
 from .conf import conf
 from .exceptions import Refused
 from .text.gate import render_json
 from .text.rendering import one_line
+from .toml_files import read_toml
 
 KNOWN_HEADER = "Known information from memory:"
 FILTERS = ("slot", "context", "kind", "subject", "source", "key_prefix", "min_weight", "limit")
@@ -88,19 +89,21 @@ def compose(memory: Knowing, prompt: str, **filters: Any) -> str:
     return known(memory.find(prompt, **filters)) + prompt
 
 
-def ask(memory: Knowing, query: str = "", **filters: Any) -> Sequence[Result]:
-    """Return what the memory finds by the query and the `FILTERS` that are named.
+def ask(memory: Knowing, query: str | None = None, **filters: Any) -> Sequence[Result]:
+    """Return what the memory finds by the query, None for none, and the `FILTERS` that are named.
 
-    For templates, in which every name stands all the time: a filter that is named and empty (None,
-    "", no contexts) finds nothing, so that knowledge tied to the active context stays out while
-    none is active. Raises `Refused` for other names.
+    For templates, in which every name stands all the time: a query that is blank and a filter that
+    is named and empty (None, "", no contexts) find nothing, so that knowledge tied to the active
+    context stays out while none is active. Raises `Refused` for other names.
     """
     for name in filters:
         if name not in FILTERS:
             raise Refused(f"'{name[:64]}' is no filter; the filters are: {', '.join(FILTERS)}.")
     if any(_is_empty(value) for name, value in filters.items() if name != "limit"):
         return ()
-    return memory.find(query, **filters)
+    if isinstance(query, str) and not query.strip():
+        return ()
+    return memory.find("" if query is None else query, **filters)
 
 
 def from_template(name: str, memory: Any, variables: Mapping[str, Any] | None = None) -> str:
@@ -140,9 +143,9 @@ class Prompt:
         asked = {name: _given(value, given) for name, value in part.items()}
         if self.default_slot:
             asked.setdefault("slot", self.default_slot)
-        # A query that is asked for and empty finds nothing, as an empty filter does.
-        query = asked.pop("query", "")
-        return () if "query" in part and _is_empty(query) else ask(memory, query, **asked)
+        query = asked.pop("query", None)
+        # What is asked for and not there is a blank query, not none.
+        return ask(memory, "" if "query" in part and _is_empty(query) else query, **asked)
 
 
 def declared(parts: object, *, default_slot: object = "") -> Prompt:
@@ -150,7 +153,7 @@ def declared(parts: object, *, default_slot: object = "") -> Prompt:
 
     A table has a `query` and any of the `FILTERS`; `default_slot` is the slot of those that name
     none. A value `{"given": name}` is what `render` is given under that name, and so is a table
-    that is nothing else. Raises `Refused` for anything else.
+    that is nothing else. Raises `Refused` for anything else, and for what `find` would refuse.
     """
     if not isinstance(default_slot, str):
         raise Refused("The default_slot of a prompt must be a string.")
@@ -163,13 +166,7 @@ def declared(parts: object, *, default_slot: object = "") -> Prompt:
 
 def from_toml(path: str | Path) -> Prompt:
     """Return the prompt of a TOML file with `parts` and, if wanted, `default_slot`."""
-    try:
-        with Path(path).open("rb") as file:
-            return _from_mapping(tomllib.load(file))
-    except OSError as error:
-        raise Refused(f"The prompt {path} cannot be read: {error.strerror}.") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise Refused(f"The prompt {path} is not TOML: {error}.") from None
+    return _from_mapping(read_toml(path, name=f"The prompt {path}"))
 
 
 def prompt(name: str) -> Prompt:
@@ -210,6 +207,18 @@ def _check_part(part: object, default_slot: str) -> None:
             _check_given(value)
     if not default_slot and not part.keys() - {"limit"}:
         raise Refused("A table of a prompt asks for nothing; name a slot or another filter.")
+    _check_asked({"slot": default_slot, **part})
+
+
+def _check_asked(table: Mapping[str, Any]) -> None:
+    """Raise `Refused` for a query or a filter that `find` would refuse; what is given is not known.
+
+    What is empty finds nothing and is not checked.
+    """
+    said = {name: value for name, value in table.items() if not isinstance(value, Mapping)}
+    associations.check_limit(said.pop("limit", None))
+    asked = {name: value for name, value in said.items() if not _is_empty(value)}
+    associations.check(asked.pop("query", ""), cast("associations.Filters", asked))
 
 
 def _check_given(table: Mapping[str, Any]) -> None:

@@ -3,6 +3,8 @@
 The name of the memory session is a salted digest of a random token that the Django session keeps:
 it survives the new session key of a login, works with every session backend, and tells nothing of
 the session key. `request.session.flush()` sends no signal; call `end_session_of(request)` before.
+A login over the session of another user flushes it too: when Django tells of it, the token is gone,
+and the notes, which nobody sees any more, end with their expiry.
 """
 
 from __future__ import annotations

@@ -5,14 +5,15 @@ from __future__ import annotations
 import datetime
 from typing import Any, NoReturn
 
-from django.db.models import Max, Q, Subquery
+from django.db.models import Max, Q
 
 from . import stats
 from .conf import conf
 from .exceptions import Refused
-from .history import Moment, check_moment
+from .history import Moment, Point, check_moment, revised
 from .memory import Memory
 from .models import Revision, Workspace
+from .models.details import stored
 from .models.note import body_value
 from .models.revision import RevisionQuerySet
 from .results import (
@@ -34,34 +35,34 @@ from .values import Values
 
 
 class Snapshot(Memory):
-    """A read-only memory of the workspace as of one revision number.
+    """A read-only memory of the workspace as of one point in its log.
 
-    What had expired by the time of that revision is not shown: the past does not change.
+    What had expired by the time of that point is not shown: the past does not change.
     """
 
     def __init__(
         self,
         path: str,
-        workspace_pk: int | None,
-        number: int,
+        point: Point,
         *,
         using: str | None = None,
         session: str | None = None,
     ) -> None:
         super().__init__(path, using=using, read_only=True, session=session)
-        self.workspace_pk = workspace_pk
-        self.number = number
+        self.workspace_pk = point.workspace_pk
+        self.number = point.number
+        self.now = point.now
 
     def recall(self, key: str) -> Recalled | None:
         """Return the note as it was under exactly `key`, or None."""
         gate.check_key(key, limit=conf.max_key_length)
-        row = self._log().filter(key=key).up_to(self.number).order_by("-number").first()
-        if row is None or row.body is None or self._has_expired(row):
+        row = self._row(key)
+        if row is None:
             return None
         return Recalled(
             key=key,
             body=row.value,
-            text=row.body,
+            text=row.body or "",
             summary=row.summary,
             revision=row.number,
             created_at=self._created_at(row),
@@ -93,13 +94,13 @@ class Snapshot(Memory):
         budget = budgets.values_list("index_budget", flat=True).first()
         return Index(
             text=rendering.index_text(self._entries(), budget=budget),
-            version=f"revision-{self.number}",
+            version=self._version(),
             workspace_revision=self.number,
         )
 
     def index_version(self) -> tuple[str, int]:
         """Return the version of the index text as it was: the past does not change."""
-        return f"revision-{self.number}", self.number
+        return self._version(), self.number
 
     def stats(self) -> Stats:
         """Return what the index cost then, and what it gained a day until that revision."""
@@ -180,10 +181,12 @@ class Snapshot(Memory):
     def as_of(self, key: str, moment: Moment) -> Revised | None:
         """Return what `key` said at `moment`, or at this memory's own, whichever is earlier."""
         check_moment(moment)
-        found = super().as_of(key, moment)
-        if found is not None and found.number > self.number:
-            return super().as_of(key, self.number)
-        return found
+        is_later = moment > self.number if isinstance(moment, int) else stored(moment) >= self.now
+        if not is_later:
+            return super().as_of(key, moment)
+        gate.check_key(key, limit=conf.max_key_length)
+        row = self._row(key)
+        return None if row is None else revised(row)
 
     def revision(self) -> int:
         """Return the number of the revision this memory is as of."""
@@ -202,19 +205,24 @@ class Snapshot(Memory):
         log = Revision.objects.using(self._reads_from()).filter(workspace=self.workspace_pk)
         return log.seen_in(self.session)
 
+    def _row(self, key: str) -> Revision | None:
+        """Return what was there under exactly `key`, or None."""
+        row = self._log().filter(key=key).up_to(self.number).order_by("-number").first()
+        if row is None or row.body is None:
+            return None
+        return None if row.expires_at is not None and row.expires_at <= self.now else row
+
     def _notes(self) -> RevisionQuerySet:
         return self._live().filter(body__isnull=False)
 
     def _live(self) -> RevisionQuerySet:
-        """Return the state of every key, but what had expired when the revision was written."""
-        written_at = self._log().filter(number=self.number).values("created_at")[:1]
-        unexpired = Q(expires_at=None) | Q(expires_at__gt=Subquery(written_at))
+        """Return the state of every key, but what had expired."""
+        unexpired = Q(expires_at=None) | Q(expires_at__gt=self.now)
         return self._log().current_at(self.number).filter(unexpired)
 
-    def _has_expired(self, row: Revision) -> bool:
-        if row.expires_at is None:
-            return False
-        return self._log().filter(number=self.number, created_at__gte=row.expires_at).exists()
+    def _version(self) -> str:
+        # Between two revisions the text changes where something expires.
+        return f"revision-{self.number}-{self.now.isoformat()}"
 
     def _entries(self) -> list[tuple[str, str]]:
         entries = self._live().filter(summary__isnull=False)

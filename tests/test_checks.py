@@ -38,7 +38,8 @@ SETTINGS = {
     "PROMPTS": (
         "E014",
         [{}, {"a": [], "b": ["text", {"slot": "s"}], "c": {"parts": [{}], "default_slot": "s"}}],
-        [None, [], {"a": 5}, {"a": [5]}, {"a": [{}]}, {"a": {"part": []}}, {"a": "missing.toml"}],
+        [None, [], {"a": 5}, {"a": [5]}, {"a": [{}]}, {"a": {"part": []}}, {"a": "missing.toml"}]
+        + [{"a": [{"min_weight": "x"}]}, {"a": [{"slot": 5}]}, {"a": [{"slot": "s", "limit": 0}]}],
     ),
     "USAGE_SECONDS": ("E016", [None, 0, 60, 86_400], [-1, 86_401, "60", 1.5, True]),
     "THROTTLE": (

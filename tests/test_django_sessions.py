@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from typing import Any
 from unittest import mock
 
@@ -10,6 +11,7 @@ from django.contrib.auth import login, logout
 from django.db import DatabaseError
 from django.http import HttpRequest
 from django.test import Client, RequestFactory
+from django.utils import timezone
 from django.utils.module_loading import import_string
 
 from django_agent_memory import Memory
@@ -65,6 +67,20 @@ def test_a_logout_ends_it_in_every_workspace() -> None:
     stays = remembered(visit(), "team/two")
     logout(request)
     assert sorted(Note.objects.values_list("key", "session")) == [("k", stays), ("shared", "")]
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_who_logs_in_over_another_user_has_a_session_of_their_own(backend: str) -> None:
+    first = visit(backend)
+    login(first, UserFactory(), backend="django.contrib.auth.backends.ModelBackend")
+    name = remembered(first)
+    first.session.save()
+    second = visit(backend, first.session.session_key)
+    login(second, UserFactory(), backend="django.contrib.auth.backends.ModelBackend")
+    assert session_of(second) != name
+    assert Memory("core", session=session_of(second)).recall("k") is None
+    hours = (Note.objects.get().expires_at - timezone.now()) / datetime.timedelta(hours=1)
+    assert 23 < hours <= 24
 
 
 def test_end_session_of_before_a_flush() -> None:

@@ -87,6 +87,85 @@ def test_history_lines(memory: Memory) -> None:
     )
 
 
+@pytest.fixture
+def expiring(db: None) -> Memory:
+    """1 stays, 2 `exp` until noon of day 2, 3 `late` until noon of day 4, 4 other, days apart."""
+    memory = Memory("core")
+    start = timezone.now() - 10 * DAY
+    memory.remember("stays", "s", "A")
+    memory.remember("exp", "s", "B", expires_at=start + 2.5 * DAY)
+    memory.remember("late", "s", "C", expires_at=start + 4.5 * DAY)
+    Memory("core", session="s1").remember("own", "s", "D", persist=False)
+    for revision in Revision.objects.all():
+        revision.created_at = start + revision.number * DAY
+        revision.save()
+    return memory
+
+
+@pytest.mark.parametrize(
+    ("at", "keys"),
+    [
+        (1, ["stays"]),
+        (2, ["exp", "stays"]),
+        (3, ["late", "stays"]),
+        (4, ["late", "stays"]),
+        (5, ["stays"]),
+        (10**15, ["stays"]),
+        (2.4, ["exp", "stays"]),
+        (2.5, ["stays"]),
+        (2.6, ["stays"]),
+        (4.4, ["late", "stays"]),
+        (4.5, ["stays"]),
+        (9.9, ["stays"]),
+        (99.0, ["stays"]),
+    ],
+)
+def test_what_had_expired_was_not_there(expiring: Memory, at: float, keys: list[str]) -> None:
+    start = moment(1) - DAY
+    then = at if isinstance(at, int) else start + at * DAY
+    past = expiring.at(then)
+    assert past.keys() == tuple(keys)
+    assert [line.key for line in past.list_memories()] == keys
+    assert [match.key for match in past.search("").matches] == keys
+    for key in ("stays", "exp", "late"):
+        recalled, said, again = past.recall(key), expiring.as_of(key, then), past.as_of(key, 10**9)
+        assert {recalled is not None, said is not None, again is not None} == {key in keys}
+        assert past.as_of(key, timezone.now()) == again == said
+        assert said is None or (said.text, said.number) == (recalled.text, recalled.revision)
+
+
+def test_a_note_that_is_saved_expired_is_in_the_log_only(db: None) -> None:
+    memory = Memory("core")
+    memory.remember("exp", "s", "B", expires_at=timezone.now() - DAY)
+    for then in (1, 2, timezone.now(), timezone.now() + DAY):
+        assert memory.as_of("exp", then) is None
+        assert memory.at(then).recall("exp") is None
+    assert [revised.text for revised in memory.history("exp")] == ["B"]
+    assert memory.at(1).as_of("exp", 1) is None
+
+
+def test_what_ends_between_two_revisions_gives_the_index_of_the_past_a_new_version(
+    expiring: Memory,
+) -> None:
+    start = moment(1) - DAY
+    before, after = expiring.at(start + 2.4 * DAY), expiring.at(start + 2.6 * DAY)
+    assert before.index().text != after.index().text
+    assert before.index_version() != after.index_version()
+    assert before.index_version()[0] == before.index().version
+    assert expiring.at(2).index_version() == expiring.at(2).index_version()
+
+
+def test_the_statements_for_what_expires(expiring: Memory, django_assert_num_queries: Any) -> None:
+    with django_assert_num_queries(1):
+        assert expiring.as_of("exp", moment_of_now := timezone.now()) is None
+    with django_assert_num_queries(2):
+        expiring.at(moment_of_now)
+    with django_assert_num_queries(2):
+        expiring.as_of("exp", 99)
+    with django_assert_num_queries(3):
+        expiring.as_of("exp", 2)
+
+
 def test_a_workspace_at_each_revision(memory: Memory) -> None:
     assert memory.at(0).keys() == ()
     assert memory.at(0).index_note() == ""

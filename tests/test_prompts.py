@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.core.checks import run_checks
 from django.template import TemplateDoesNotExist, engines
 
 from django_agent_memory import prompts
@@ -131,6 +132,32 @@ def test_what_is_given_empty_finds_nothing(knowing: Memory, none: Any) -> None:
     assert by_query.render(knowing, question=none) == ""
 
 
+def test_what_is_declared_empty_finds_nothing(knowing: Memory) -> None:
+    for table in (
+        {"slot": None},
+        {"context": []},
+        {"slot": "system", "kind": ""},
+        {"slot": "system", "query": ""},
+        {"slot": "system", "query": None},
+        {"slot": "system", "query": " \n"},
+    ):
+        assert prompts.declared([table]).render(knowing) == ""
+    assert prompts.declared([{"slot": "system", "limit": None}]).render(knowing).count("\n") == 2
+
+
+@pytest.mark.parametrize("blank", [None, "", " ", "\t\n\u2003"])
+def test_a_query_that_is_given_and_blank_finds_nothing(knowing: Memory, blank: Any) -> None:
+    by_query = prompts.declared([{"slot": "system", "query": {"given": "question"}}])
+    assert by_query.render(knowing, question=blank) == ""
+    variables = {"memory": knowing, "question": blank}
+    assert shown('{% memory_find question slot="system" %}', **variables) == ""
+    assert shown("{% memory_find missing min_weight=0 %}", **variables) == ""
+    assert prompts.ask(knowing, blank or "", slot="system") == ()
+    assert len(prompts.ask(knowing, slot="system")) == 3
+    with pytest.raises(Refused, match="is no filter"):
+        shown('{% memory_find question slots="system" %}', **variables)
+
+
 def test_what_is_not_given_is_refused(knowing: Memory) -> None:
     with pytest.raises(Refused, match="needs 'path'"):
         prompts.declared(PARTS, default_slot="system").render(knowing, question="Why?")
@@ -165,6 +192,27 @@ def test_the_filters_of_a_table(knowing: Memory) -> None:
         ([{"slot": {"given": "s", "or": "t"}}], ""),
         ([{"given": "s", "slot": "t"}], ""),
         ([{"given": None}], ""),
+        ([{"min_weight": "x"}], ""),
+        ([{"min_weight": -1}], ""),
+        ([{"min_weight": True}], ""),
+        ([{"slot": 5}], ""),
+        ([{"slot": "s" * 65}], ""),
+        ([{"kind": ["a", "b"]}], ""),
+        ([{"subject": "\x00"}], ""),
+        ([{"source": 1.5}], ""),
+        ([{"key_prefix": 5}], ""),
+        ([{"context": {"a", "b"}}], ""),
+        ([{"context": ["a", {"given": "path"}]}], ""),
+        ([{"context": [""]}], ""),
+        ([{"query": 5}], ""),
+        ([{"query": ["a"], "slot": "s"}], ""),
+        ([{"query": "\ud800"}], ""),
+        ([{"slot": "s", "limit": 0}], ""),
+        ([{"slot": "s", "limit": "3"}], ""),
+        ([{"slot": "s", "limit": ""}], ""),
+        ([{"slot": {"given": "slot"}, "min_weight": "x"}], ""),
+        ([{"slot": "", "min_weight": "x"}], ""),
+        ([{"limit": 3}], "s" * 65),
         ([], None),
         ([], 5),
     ],
@@ -197,6 +245,37 @@ def test_a_file_that_declares_nothing_is_refused(tmp_path: Path, text: bytes) ->
         prompts.from_toml(file)
     with pytest.raises(Refused, match="cannot be read"):
         prompts.from_toml(tmp_path / "missing.toml")
+
+
+def test_a_byte_order_mark_is_not_part_of_it(knowing: Memory, tmp_path: Path) -> None:
+    file = tmp_path / "turn.toml"
+    file.write_text('parts = ["Ключ"]', encoding="utf-8-sig")
+    assert prompts.from_toml(file).render(knowing) == "Ключ"
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("parts = " + "[" * 3_000 + "]" * 3_000, "is nested too deeply."),
+        ("parts = [" + "{slot = " * 3_000 + "1" + "}" * 3_000 + "]", "is nested too deeply."),
+        ("default_slot = 1" + "0" * 5_000, "is not valid TOML: Exceeds the limit"),
+        ("parts = [2026-02-30]", "is not valid TOML: "),
+        ("parts = [", "is not valid TOML: "),
+    ],
+    ids=range(5),
+)
+def test_what_is_wrong_with_a_file_is_one_sentence(
+    tmp_path: Path, settings: Any, text: str, sentence: str
+) -> None:
+    file = tmp_path / "turn.toml"
+    file.write_text(text)
+    with pytest.raises(Refused) as refused:
+        prompts.from_toml(file)
+    assert str(refused.value).startswith(f"The prompt {file} {sentence}")
+    assert "\n" not in str(refused.value)
+    settings.AGENT_MEMORY_PROMPTS = {"a": file}
+    (found,) = [message for message in run_checks() if message.id == "agent_memory.E014"]
+    assert str(refused.value) in found.msg
 
 
 def test_prompts_of_the_settings(knowing: Memory, settings: Any, tmp_path: Path) -> None:

@@ -50,6 +50,22 @@ def test_a_conversation_to_the_character(memory: Memory) -> None:
     )
 
 
+def test_forget_matching_warns_of_what_find_would_return_as_well(memory: Memory) -> None:
+    for body in ("Where is the zebra?", "In the stable, since May.", "It rained.", "Nothing else."):
+        memory.store(body)
+    found = dispatch(memory, "find", {"query": "zebra", "limit": 100}).data["found"]
+    assert [one["body"] for one in found][:2] == [
+        "Where is the zebra?",
+        "In the stable, since May.",
+    ]
+    description = TOOLS["forget_matching"].description
+    assert "Call find first" in description
+    assert "also what it finds only by what stands next to it" in description
+    done = dispatch(memory, "forget_matching", {"query": "zebra"})
+    assert done.data["forgotten"] == len(found) > 1
+    assert not Note.objects.filter(key__in=[one["key"] for one in found]).exists()
+
+
 def test_a_search_that_shows_eight_of_nine(memory: Memory) -> None:
     for n in range(9):
         memory.remember(f"k{n}", None, "needle")

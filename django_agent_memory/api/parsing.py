@@ -122,7 +122,7 @@ def read_fields(data: object, *, required: Collection[str], optional: Collection
         raise Refused("The request body must be a JSON object.")
     for name in data:
         if name not in required and name not in optional:
-            known = ", ".join([*required, *optional])
+            known = ", ".join([*required, *optional]) or "none"
             raise Refused(f"The field '{name[:64]}' is unknown; the fields are: {known}.")
     for name in required:
         if name not in data:

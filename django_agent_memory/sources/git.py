@@ -12,6 +12,7 @@ from collections.abc import Generator, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from os import PathLike
+from pathlib import Path
 from typing import IO, Unpack
 
 from django_agent_memory.conf import conf
@@ -70,15 +71,22 @@ def git_history(
     Its key is `prefix` and its hash, its contexts the files it touched (of more than 100, their
     folders), its subject the author, its date the author's. `only_fixes` leaves out what does not
     say that it fixes something; merges are left out unless asked for, then with what they brought
-    in. An empty repository has nothing. Raises `Refused` for what is no repository or no revision.
+    in. An empty repository has nothing. Where a shallow clone ends, git has nothing to compare a
+    commit with: it is skipped. Raises `Refused` for what is no repository or no revision.
     """
     if type(limit) is not int or limit < 1:
         raise Refused("The limit must be a whole number of at least 1.")
+    ends = _shallow(repository)
     history = commits(repository, revision=revision, merges=merges, limit=limit)
     with closing(history):
         for commit in history:
-            if commit.message and (not only_fixes or is_fix(commit.message)):
-                _store(memory, commit, prefix + commit.name, common)
+            key = prefix + commit.name
+            if not commit.message or (only_fixes and not is_fix(commit.message)):
+                continue
+            if commit.name in ends and _has_parents(repository, commit.name):
+                memory.skip(f"{key}: what it touched is not in this shallow clone.", key=key)
+            else:
+                _store(memory, commit, key, common)
 
 
 def _store(memory: SourceMemory, commit: Commit, key: str, common: Common) -> None:
@@ -182,8 +190,25 @@ def _has(repository: str | PathLike[str], revision: str) -> bool:
     return True
 
 
+def _shallow(repository: str | PathLike[str]) -> frozenset[str]:
+    """Return the commits at which a shallow clone ends; git takes them for the first ones."""
+    said = os.fsdecode(_ask(repository, "rev-parse", "--git-path", "shallow"))
+    try:
+        return frozenset(Path(repository, said.removesuffix("\n")).read_text("ascii").split())
+    except FileNotFoundError:
+        return frozenset()
+    except (OSError, ValueError) as error:
+        raise Refused(f"{repository} cannot be read: {one_line(str(error))}.") from None
+
+
+def _has_parents(repository: str | PathLike[str], name: str) -> bool:
+    """Whether the commit itself names parents, be they here or not."""
+    head = _ask(repository, "cat-file", "commit", name).partition(b"\n\n")[0]
+    return b"\nparent " in head
+
+
 def _ask(repository: str | PathLike[str], *arguments: str) -> bytes:
-    return b"".join(_read(repository, arguments, b"\n"))
+    return b"".join(_read(repository, arguments, b"\x00"))
 
 
 def _read(

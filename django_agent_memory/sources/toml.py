@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import tomllib
 from os import PathLike
-from pathlib import Path
 from typing import Any
 
 from django_agent_memory import writing
 from django_agent_memory.exceptions import Refused
+from django_agent_memory.toml_files import read_toml
 
 from .gathering import SourceMemory
 
-MAX_BYTES = 16_000_000
 _TABLE = "memory"
 _FIELDS = (
     "content",
@@ -34,7 +32,7 @@ def toml_file(memory: SourceMemory, path: str | PathLike[str]) -> None:
     All of it is checked before anything is stored. Raises `Refused` with the line or the entry that
     is wrong.
     """
-    entries = _entries(_parsed(path), path)
+    entries = _entries(read_toml(path), path)
     keys: dict[str, int] = {}
     for number, entry in enumerate(entries, start=1):
         where = f"{path}, [[{_TABLE}]] number {number}"
@@ -44,25 +42,6 @@ def toml_file(memory: SourceMemory, path: str | PathLike[str]) -> None:
             raise Refused(f'{where}: The key "{key}" is that of number {keys[key]}.')
     for entry in entries:
         memory.store(entry["content"], **{k: v for k, v in entry.items() if k != "content"})
-
-
-def _parsed(path: str | PathLike[str]) -> dict[str, Any]:
-    try:
-        with Path(path).open("rb") as file:
-            raw = file.read(MAX_BYTES + 1)
-    except OSError as error:
-        raise Refused(f"{path} cannot be read: {error.strerror or error}.") from None
-    if len(raw) > MAX_BYTES:
-        raise Refused(f"{path} is larger than {MAX_BYTES} bytes.")
-    try:
-        return tomllib.loads(raw.decode())
-    except UnicodeDecodeError as error:
-        line = raw.count(b"\n", 0, error.start) + 1
-        raise Refused(f"{path} is not UTF-8: see line {line}.") from None
-    except RecursionError:
-        raise Refused(f"{path} is nested too deeply.") from None
-    except ValueError as error:  # also of a number or a date that Python does not hold
-        raise Refused(f"{path} is not valid TOML: {error}.") from None
 
 
 def _entries(said: dict[str, Any], path: str | PathLike[str]) -> list[dict[str, Any]]:

@@ -39,10 +39,18 @@ def memory_slot(
 
 @register.simple_tag(takes_context=True)
 def memory_find(
-    context: template.Context, /, query: str, memory: Memory | str | None = None, **filters: Any
+    context: template.Context,
+    /,
+    query: str | None,
+    memory: Memory | str | None = None,
+    **filters: Any,
 ) -> str:
-    """`{% memory_find question limit=5 context=path %}`: what is found by a query, one a line."""
-    return prompts.content(prompts.ask(_memory(context, memory), query, **filters))
+    """`{% memory_find question limit=5 context=path %}`: what is found by a query, one a line.
+
+    A blank query, and one that is None, finds nothing, as an empty filter does.
+    """
+    asked = "" if query is None else query
+    return prompts.content(prompts.ask(_memory(context, memory), asked, **filters))
 
 
 def _memory(context: template.Context, named: Memory | str | None) -> Memory:

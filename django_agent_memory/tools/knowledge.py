@@ -112,7 +112,8 @@ KNOWLEDGE: tuple[ToolSpec, ...] = (
         name="forget_matching",
         description=(
             "Remove every memory that find would return for the same query and filters, without a "
-            "limit. Look with find first; a person can restore them."
+            "limit: also what it finds only by what stands next to it. Call find first, with a "
+            "high limit; a person can restore them."
         ),
         parameters=_QUESTION,
         read_only=False,

@@ -7,8 +7,10 @@ section as every write.
 from __future__ import annotations
 
 import datetime
+from functools import partial
+from typing import Any
 
-from django.db import models, router
+from django.db import models, router, transaction
 from django.db.models import F, OuterRef, Subquery
 from django.utils import timezone
 
@@ -24,6 +26,7 @@ from django_agent_memory.models import (
 )
 from django_agent_memory.models.workspace import new_index_version
 from django_agent_memory.results import Erased, Redacted
+from django_agent_memory.signals import erased
 from django_agent_memory.text import gate
 
 from .changes import check_revision
@@ -66,7 +69,7 @@ def erase(path: str, key: str | None = None, *, using: str | None = None) -> Era
     """Remove every row that holds the text of `key`, or of the whole workspace; count them.
 
     The workspace itself and its agent keys stay. Recorded calls lose key and answer but keep their
-    names: a late retry must not bring the text back.
+    names: a late retry must not bring the text back. `signals.erased` is sent when it is committed.
     """
     gate.check_path(path)
     if key is not None:
@@ -77,7 +80,11 @@ def erase(path: str, key: str | None = None, *, using: str | None = None) -> Era
         workspace = lock(path, using=alias, create=False)
         if workspace is None:
             return Erased(notes=0, index_entries=0, revisions=0, recorded_calls=0)
-        return _erase(workspace, key, alias)
+        keys = frozenset([key]) if key is not None else _keys_of(workspace, alias)
+        done = _erase(workspace, key, alias)
+        tell = partial(erased.send_robust, Workspace, workspace=path, keys=keys, whole=key is None)
+        transaction.on_commit(tell, using=alias, robust=True)
+        return done
 
     return run_serialised(alias, write)
 
@@ -198,6 +205,13 @@ def _erase(workspace: Workspace, key: str | None, alias: str) -> Erased:
             **({"title": "", "description": ""} if key is None else {}),
         )
     return Erased(**counts, **removed._asdict())
+
+
+def _keys_of(workspace: Workspace, alias: str) -> frozenset[str]:
+    """Return every key that a row of the workspace has."""
+    tables: tuple[type[Any], ...] = (Note, IndexEntry, Revision)
+    rows = (table.objects.using(alias).filter(workspace=workspace).order_by() for table in tables)
+    return frozenset(key for of in rows for key in of.values_list("key", flat=True).distinct())
 
 
 def _prune(

@@ -83,6 +83,11 @@ asked = {"actor": "ada", "since": "2020-01-01T00:00"}
 preview = browser.post(rollback, asked)
 assert browser.post(rollback, fields_of(preview)).status_code == 302
 assert Memory("core").recall("k") is None
+from django.contrib.admin.models import LogEntry
+about = LogEntry.objects.using("default").filter(content_type__model="note")
+assert set(about.values_list("object_repr", flat=True)) == {"k"}
+Memory("core").erase("k")
+assert set(about.values_list("object_repr", "change_message")) == {("(erased)", "")}
 assert not any("agent_memory" in t for t in connections["default"].introspection.table_names())
 print("done")
 """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from typing import Any
 
 import pytest
@@ -10,11 +11,13 @@ from django.test import Client
 from django.utils import timezone
 
 from django_agent_memory.memory import Memory
-from django_agent_memory.models import Workspace
+from django_agent_memory.models import Revision, Workspace
 from django_agent_memory.writing import prune_revisions
 from tests.factories import UserFactory
 
 from .conftest import MOUNT, Agent, assert_problem, stored
+
+HOUR = datetime.timedelta(hours=1)
 
 pytestmark = pytest.mark.django_db
 
@@ -63,6 +66,20 @@ def test_as_of_a_time(agent: Agent) -> None:
     assert agent.get("as-of/", {"key": "k", "at": second}).json()["number"] == 2
     long_ago = "2001-01-01T00:00:00Z"
     assert agent.get("as-of/", {"key": "k", "at": long_ago}).json()["found"] is False
+
+
+@pytest.mark.parametrize(("number", "found"), [(4, True), (5, True), (6, False), (9999, False)])
+def test_what_had_expired_was_not_there(agent: Agent, number: int, found: bool) -> None:
+    memory = Memory("core")
+    memory.remember("exp", "s", "B", expires_at=timezone.now() + HOUR)
+    memory.remember("other", "s", "B")
+    Revision.objects.filter(key="exp").update(expires_at=timezone.now())
+    answer = agent.get("as-of/", {"key": "exp", "revision": number}).json()
+    assert answer["found"] is found
+    assert ("exp" in agent.get("as-of/", {"revision": number}).json()["keys"]) is found
+    now = timezone.now().isoformat()
+    assert agent.get("as-of/", {"key": "exp", "at": now}).json()["found"] is False
+    assert len(agent.get("history/", {"key": "exp"}).json()["revisions"]) == 1
 
 
 def test_the_whole_memory_at_a_revision(agent: Agent) -> None:

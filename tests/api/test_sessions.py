@@ -98,6 +98,43 @@ def test_the_end_of_a_session(agent: Agent, colleague: Agent) -> None:
     assert_problem(agent.send("end-session/foreign/", b"", **within("s1")), 404)
 
 
+def test_who_may_store_may_end_the_session(agent: Agent) -> None:
+    workspace = agent.key.workspace
+    storing = Agent(AgentKeyFactory(workspace=workspace, name="storing", tools=["store"]))
+    stored = storing.send("tools/store/", {"content": "zebra", "persist": False}, **within("s1"))
+    assert stored.json()["outcome"] == "created"
+    assert storing.send("end-session/", b"", **within("s1")).json()["ended"] == 1
+    assert not Note.objects.exists()
+    for terms in (
+        {"tools": ["store", "remember"], "access": "read"},
+        {"tools": ["store"], "access": "read"},
+        {"tools": ["recall", "forget", "find"]},
+        {"tools": []},
+    ):
+        other = Agent(AgentKeyFactory(workspace=workspace, **terms))
+        problem = assert_problem(other.send("end-session/", b"", **within("s1")), 403)
+        assert "remember" in problem["detail"]
+
+
+@pytest.mark.parametrize(
+    ("body", "detail"),
+    [
+        ("[", "JSON"),
+        ("[]", "The request body must be a JSON object."),
+        ("null", "The request body must be a JSON object."),
+        (b"\xff", "The request body is not UTF-8 (byte 0)."),
+        ('{"junk": 1}', "The field 'junk' is unknown; the fields are: none."),
+        ('{"session": "s1"}', "The field 'session' is unknown; the fields are: none."),
+    ],
+)
+def test_a_body_that_says_something_ends_nothing(agent: Agent, body: Any, detail: str) -> None:
+    save(agent)
+    problem = assert_problem(agent.send("end-session/", body, **within("s1")), 400, "refused")
+    assert detail in problem["detail"]
+    assert Note.objects.count() == 1
+    assert agent.send("end-session/", b"{}", **within("s1")).json()["ended"] == 1
+
+
 @pytest.mark.parametrize("name", ["", " ", "a b", "ü", "x" * 201, "a\tb"])
 def test_a_malformed_name_is_refused(agent: Agent, name: str) -> None:
     for address in ("index/", "tools/list_memories/", "tools/", "stats/"):

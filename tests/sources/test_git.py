@@ -40,8 +40,8 @@ def stored() -> dict[str, tuple[str, ...]]:
 
 
 def test_this_projects_own_history(into: Into) -> None:
-    if not (ROOT / ".git").exists():
-        pytest.skip("needs a clone")
+    if not (ROOT / ".git").exists() or git._shallow(ROOT):
+        pytest.skip("needs a whole clone")
     first = filled(into, ROOT, only_fixes=False, merges=True, limit=60)
     assert 1 <= first.counts["created"] <= 60
     revisions = Revision.objects.count()
@@ -199,17 +199,61 @@ def test_the_environment_leads_nowhere_else(
     assert filled(into, repository.path).counts == {"created": 1}
 
 
-def test_a_bare_repository_and_a_shallow_one(
-    into: Into, repository: Repository, tmp_path: Path
-) -> None:
+def clone(repository: Repository, path: Path, *options: str) -> Path:
+    repository.git("clone", "--quiet", *options, f"file://{repository.path}", str(path))
+    return path
+
+
+def test_a_bare_repository(into: Into, repository: Repository, tmp_path: Path) -> None:
     repository.commit("fix a", a="1")
     repository.commit("fix b", b="1")
-    repository.git("clone", "--quiet", "--bare", ".", str(tmp_path / "bare"))
-    assert filled(into, tmp_path / "bare").counts == {"created": 2}
-    repository.git(
-        "clone", "--quiet", "--depth=1", f"file://{repository.path}", str(tmp_path / "shallow")
-    )
-    assert filled(into, tmp_path / "shallow", prefix="shallow/").counts == {"created": 1}
+    assert filled(into, clone(repository, tmp_path / "bare", "--bare")).counts == {"created": 2}
+
+
+@pytest.mark.parametrize("options", [(), ("--bare",)], ids=["", "bare"])
+def test_where_a_shallow_clone_ends_nothing_is_known(
+    into: Into, repository: Repository, tmp_path: Path, options: tuple[str, ...]
+) -> None:
+    repository.commit("start", a="1", b="1")
+    cut = repository.commit("fix b", b="2")
+    memory = filled(into, clone(repository, tmp_path / "one", "--depth=1", *options))
+    assert memory.counts == {}
+    assert memory.skipped == [f"git/{cut}: what it touched is not in this shallow clone."]
+    repository.commit("fix c", c="1")
+    memory = filled(into, clone(repository, tmp_path / "two", "--depth=2", *options))
+    assert (memory.counts, len(memory.skipped)) == ({"created": 1}, 1)
+    assert stored() == {"fix c": ("c",)}
+    assert filled(into, repository.path).counts == {"created": 1, "unchanged": 1}
+    memory = filled(into, clone(repository, tmp_path / "again", "--depth=1", *options))
+    memory.forget_missing()
+    assert memory.counts == {"removed": 1}
+    assert stored() == {"fix c": ("c",)}
+
+
+def test_a_shallow_clone_that_reaches_the_first_commit(
+    into: Into, repository: Repository, tmp_path: Path
+) -> None:
+    repository.commit("fix first\n\nparent of all", a="1", b="1")
+    shallow = clone(repository, tmp_path / "all", "--depth=1")
+    assert (shallow / ".git" / "shallow").exists()
+    memory = filled(into, shallow)
+    assert (memory.counts, memory.skipped) == ({"created": 1}, [])
+    assert stored() == {"fix first": ("a", "b")}
+
+
+def test_a_merge_at_the_end_of_a_shallow_clone(
+    into: Into, repository: Repository, tmp_path: Path
+) -> None:
+    repository.commit("start", a="1")
+    repository.git("checkout", "--quiet", "-b", "side")
+    repository.commit("fix on the side", b="1")
+    repository.git("checkout", "--quiet", "main")
+    repository.commit("go on", c="1")
+    repository.git("merge", "--quiet", "--no-ff", "-m", "fix: merge side", "side")
+    shallow = clone(repository, tmp_path / "one", "--depth=1")
+    for merges in (False, True):
+        memory = filled(into, shallow, merges=merges)
+        assert (memory.counts, len(memory.skipped)) == ({}, 1)
 
 
 @pytest.mark.parametrize("count", [99, 100, 101])

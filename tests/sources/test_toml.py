@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from django_agent_memory import Memory
+from django_agent_memory import Memory, toml_files
 from django_agent_memory.exceptions import Refused
 from django_agent_memory.models import Note
-from django_agent_memory.sources import SourceMemory, toml, toml_file
+from django_agent_memory.sources import SourceMemory, toml_file
 
 Into = Callable[..., SourceMemory]
 
@@ -122,8 +122,26 @@ def test_no_utf8_and_no_file(into: Into, file: Path, tmp_path: Path) -> None:
         toml_file(memory, file)
     with pytest.raises(Refused, match="cannot be read: Is a directory."):
         toml_file(memory, tmp_path)
+    with pytest.raises(Refused, match="cannot be read: embedded null byte."):
+        toml_file(memory, "a\x00b")
     file.write_bytes(b"[[memory]]\ncontent = 'J\xf6rg'\n")
     with pytest.raises(Refused, match="is not UTF-8: see line 2."):
+        toml_file(memory, file)
+
+
+def test_a_byte_order_mark_is_not_part_of_it(into: Into, file: Path) -> None:
+    file.write_text(GOOD, encoding="utf-8-sig")
+    assert file.read_bytes().startswith(b"\xef\xbb\xbf")
+    memory = into()
+    toml_file(memory, file)
+    memory.flush()
+    assert memory.counts == {"created": 2}
+    for bad in ("\ufeff\ufeff", "a = 1\n\ufeff"):
+        file.write_text(bad, encoding="utf-8")
+        with pytest.raises(Refused, match="is not valid TOML: Invalid statement"):
+            toml_file(memory, file)
+    file.write_bytes(b"\xef\xbb\xbf# 1\n# 2\n# \xff")
+    with pytest.raises(Refused, match="is not UTF-8: see line 3."):
         toml_file(memory, file)
 
 
@@ -132,8 +150,8 @@ def test_the_size(into: Into, file: Path, monkeypatch: pytest.MonkeyPatch) -> No
     size = file.stat().st_size
     memory = into()
     for limit in (size + 1, size):
-        monkeypatch.setattr(toml, "MAX_BYTES", limit)
+        monkeypatch.setattr(toml_files, "MAX_BYTES", limit)
         toml_file(memory, file)
-    monkeypatch.setattr(toml, "MAX_BYTES", size - 1)
+    monkeypatch.setattr(toml_files, "MAX_BYTES", size - 1)
     with pytest.raises(Refused, match=f"is larger than {size - 1} bytes."):
         toml_file(memory, file)
