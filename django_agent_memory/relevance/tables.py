@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from django.db import connections
+from django.db.backends.base.base import BaseDatabaseWrapper
 
 from django_agent_memory.models import Note, NoteContext, Posting, Workspace
 from django_agent_memory.models.note import after_all_with
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from .visible import Visible
 
 _A_STATEMENT = 5_000
+# It takes a list of 1,000 for a table, and may read the whole workspace to join it.
+_A_STATEMENT_OF_MARIADB = 900
 
 MOST_CONTEXTS = 500
 """So many contexts are counted at most: beyond them all are taken for as rare as among so many."""
@@ -84,18 +87,25 @@ class Tables:
         return Statistics(notes, terms)
 
     def context_count(self) -> int:
-        """Return how many contexts there are, 500 for more: each is one step along the index."""
-        following = (
-            f"SELECT n.context FROM {self._context} n WHERE n.workspace_id = %s AND n.context > "
-        )
-        ((count,),) = self._rows(
-            f"WITH RECURSIVE c (context, number) AS (SELECT MIN(context), 1 FROM {self._context}"
-            f" WHERE workspace_id = %s UNION ALL SELECT ({following} c.context"
-            " ORDER BY n.context LIMIT 1), c.number + 1 FROM c"
-            " WHERE c.context IS NOT NULL AND c.number < %s)"
-            " SELECT COUNT(context) FROM c",
-            [self._workspace, self._workspace, MOST_CONTEXTS],
-        )
+        """Return how many contexts there are, 500 for more: each is one step along the index.
+
+        MariaDB takes such steps for DISTINCT by itself, but never within a subquery that depends on
+        the step before; the others do the opposite.
+        """
+        here = f"FROM {self._context} WHERE workspace_id = %s"
+        if self._connection.vendor == "mysql":
+            sql = f"SELECT COUNT(*) FROM (SELECT DISTINCT context {here} LIMIT %s) c"
+            parameters: list[Any] = [self._workspace, MOST_CONTEXTS]
+        else:
+            sql = (
+                f"WITH RECURSIVE c (context, number) AS (SELECT MIN(context), 1 {here}"
+                f" UNION ALL SELECT (SELECT n.context FROM {self._context} n"
+                " WHERE n.workspace_id = %s AND n.context > c.context ORDER BY n.context LIMIT 1),"
+                " c.number + 1 FROM c WHERE c.context IS NOT NULL AND c.number < %s)"
+                " SELECT COUNT(context) FROM c"
+            )
+            parameters = [self._workspace, self._workspace, MOST_CONTEXTS]
+        ((count,),) = self._rows(sql, parameters)
         return int(count)
 
     def counts(self, reaches: Iterable[Reach]) -> dict[str, int]:
@@ -119,7 +129,7 @@ class Tables:
         asked = list(reaches)
         return [
             hit
-            for numbers in lists(within)
+            for numbers in lists(within, self._connection)
             for hit in self._union(columns, asked, f" AND position IN ({numbers})")
         ]
 
@@ -147,7 +157,7 @@ class Tables:
 
     def places(self, positions: Collection[int]) -> Iterator[Place]:
         """Yield the columns of `Place` of each of these notes."""
-        for numbers in lists(positions):
+        for numbers in lists(positions, self._connection):
             yield from self._rows(
                 "SELECT position, length, told, has_number,"
                 " CASE WHEN session = '' THEN subject ELSE '' END"
@@ -157,7 +167,7 @@ class Tables:
 
     def contexts(self, positions: Collection[int]) -> Iterator[tuple[int, str]]:
         """Yield position and context of each of these notes in each of its contexts."""
-        for numbers in lists(positions):
+        for numbers in lists(positions, self._connection):
             yield from self._rows(
                 f"SELECT position, context FROM {self._context}"
                 f" WHERE workspace_id = %s AND position IN ({numbers})",
@@ -170,7 +180,7 @@ class Tables:
             f"SELECT n.position FROM {self._context} n WHERE n.workspace_id = p.workspace_id"
             " AND n.context = p.context AND n.position"
         )
-        for numbers in lists(positions):
+        for numbers in lists(positions, self._connection):
             yield from self._rows(
                 f"SELECT p.position, ({near} < p.position ORDER BY n.position DESC LIMIT 1),"
                 f" ({near} > p.position ORDER BY n.position LIMIT 1) FROM {self._context} p"
@@ -198,8 +208,9 @@ class Tables:
             return list(cursor.fetchall())
 
 
-def lists(positions: Collection[int]) -> Iterator[str]:
+def lists(positions: Collection[int], connection: BaseDatabaseWrapper) -> Iterator[str]:
     """Yield the numbers in SQL, as many as a statement takes: there are too many for parameters."""
+    most = _A_STATEMENT_OF_MARIADB if connection.vendor == "mysql" else _A_STATEMENT
     ordered = sorted(positions)
-    for start in range(0, len(ordered), _A_STATEMENT):
-        yield ",".join(map(str, ordered[start : start + _A_STATEMENT]))
+    for start in range(0, len(ordered), most):
+        yield ",".join(map(str, ordered[start : start + most]))

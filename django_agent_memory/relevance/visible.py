@@ -41,7 +41,7 @@ class Visible:
         """Return those of the positions."""
         sql, params = self.condition
         found: set[int] = set()
-        for numbers in lists(positions):
+        for numbers in lists(positions, self._connection):
             column = f"{self._table}.{self._connection.ops.quote_name('position')}"
             found |= self._positions(f"{sql} AND {column} IN ({numbers})", params)
         return found
