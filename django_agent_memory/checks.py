@@ -21,7 +21,7 @@ _CHARACTERS = "characters"
 
 @register()
 def check_settings(app_configs: Sequence[AppConfig] | None = None, **_: Any) -> list[CheckMessage]:
-    """Report each `AGENT_MEMORY_*` value that cannot work (E001 to E016)."""
+    """Report each `AGENT_MEMORY_*` value that cannot work (E001 to E017)."""
     found = [
         _whole_number("E001", "MAX_KEY_LENGTH", conf.max_key_length, 1, 512, _CHARACTERS),
         _whole_number("E002", "MAX_SUMMARY_LENGTH", conf.max_summary_length, 1, None, _CHARACTERS),
@@ -41,6 +41,7 @@ def check_settings(app_configs: Sequence[AppConfig] | None = None, **_: Any) -> 
         None
         if conf.usage_seconds is None
         else _whole_number("E016", "USAGE_SECONDS", conf.usage_seconds, 0, 86_400, "seconds"),
+        _policy(),
     ]
     return [message for message in found if message is not None]
 
@@ -168,6 +169,20 @@ def _function(number: str, name: str, value: object) -> CheckMessage | None:
     if callable(found):
         return None
     return _error(number, name, "the dotted path of a function", value)
+
+
+def _policy() -> CheckMessage | None:
+    from .policy import Policy
+
+    value: object = conf.policy
+    try:
+        found = import_string(value) if isinstance(value, str) else None
+    except ImportError:
+        found = None
+    if isinstance(found, type) and issubclass(found, Policy):
+        return None
+    wanted = "the dotted path of a subclass of django_agent_memory.policy.Policy"
+    return _error("E017", "POLICY", wanted, value)
 
 
 def _prompts() -> CheckMessage | None:

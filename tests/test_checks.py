@@ -40,6 +40,11 @@ SETTINGS = {
         [{}, {"a": [], "b": ["text", {"slot": "s"}], "c": {"parts": [{}], "default_slot": "s"}}],
         [None, [], {"a": 5}, {"a": [5]}, {"a": [{}]}, {"a": {"part": []}}, {"a": "missing.toml"}],
     ),
+    "POLICY": (
+        "E017",
+        ["django_agent_memory.policy.Policy", "tests.test_policy.Closed"],
+        [None, "no.such.Policy", "", "builtins.dict", "builtins.sorted", dict],
+    ),
     "USAGE_SECONDS": ("E016", [None, 0, 60, 86_400], [-1, 86_401, "60", 1.5, True]),
     "RUN_SOURCES": ("E015", [(), ("docs", "git")], ["docs", ["docs"], (1,), ("",), None]),
 }
