@@ -65,10 +65,11 @@ def every_page(admin: Client, memory: Memory) -> dict[str, Any]:
     key = AgentKey.objects.get()
     pages = {
         name: admin.get(url(name, "changelist"))
-        for name in ("note", "workspace", "revision", "agentkey", "recordedcall")
+        for name in ("note", "workspace", "revision", "agentkey", "grant", "recordedcall")
     }
     pages |= {
-        f"add {name}": admin.get(url(name, "add")) for name in ("note", "workspace", "agentkey")
+        f"add {name}": admin.get(url(name, "add"))
+        for name in ("note", "workspace", "agentkey", "grant")
     }
     pages |= {
         "note page": admin.get(url("note", "change", note)),
@@ -165,7 +166,7 @@ def test_damage_breaks_no_page(admin: Client) -> None:
     Memory("core", run="r").recall("k")
     RecordedCall.objects.update(answer="{")
     Revision.objects.filter(number=1).update(operation="?")
-    for name in ("note", "workspace", "revision", "agentkey", "recordedcall"):
+    for name in ("note", "workspace", "revision", "agentkey", "grant", "recordedcall"):
         assert admin.get(url(name, "changelist")).status_code == 200
     assert admin.get(url("workspace", "index", workspace_of(memory))).status_code == 200
     for page in ("change", "forget"):
