@@ -87,6 +87,7 @@ def every_page(admin: Client, memory: Memory) -> dict[str, Any]:
         ),
         "key page": admin.get(url("agentkey", "change", key)),
         "revoke": admin.get(url("agentkey", "revoke", key)),
+        "replace": admin.get(url("agentkey", "rotate", key)),
         "filtered": admin.get(
             url("revision", "changelist"), {"key": note.key, "workspace": note.key, "actor": "x"}
         ),
