@@ -6,8 +6,10 @@ A site that has tenants or roles of its own puts a subclass behind the setting A
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 from typing import Any
 
+from django.db import router
 from django.db.models import Q, QuerySet
 from django.utils.module_loading import import_string
 
@@ -88,8 +90,8 @@ class Policy:
         if isinstance(caller, AgentKey):
             return bool(path == caller.workspace.path)
         # What holds everywhere comes first: it takes no look at this workspace.
-        likely_first = sorted(PERMISSIONS, key=lambda name: not self.everywhere(caller, name))
-        return any(self.user_may(caller, permission, path) for permission in likely_first)
+        everywhere = (name for name in PERMISSIONS if self.everywhere(caller, name))
+        return any(self.user_may(caller, name, path) for name in chain(everywhere, PERMISSIONS))
 
     def missing(
         self,
@@ -142,6 +144,13 @@ class Policy:
     def everywhere(self, user: Any, permission: str) -> bool:
         """Whether a user has the permission in every workspace there is or will be."""
         return self._has(user, permission, None)
+
+    def is_there(self, path: str) -> bool:
+        """Whether there is a workspace at the path; where a grant was found, nothing is asked."""
+        if any(found for (_, at), found in self._accesses.items() if at == path):
+            return True
+        rows = Workspace.objects.using(router.db_for_write(Workspace))
+        return rows.filter(path=path).exists()
 
     # What a site may decide otherwise
 

@@ -7,13 +7,12 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
-from django.db import router
 from django.db.models import QuerySet
 
 from django_agent_memory.exceptions import NotAllowed, Refused
 from django_agent_memory.journal import Calls
 from django_agent_memory.memory import Memory
-from django_agent_memory.models import AgentKey, Workspace
+from django_agent_memory.models import AgentKey
 from django_agent_memory.policy import ADDS, Policy, current_policy, named, permissions_of
 from django_agent_memory.tools import ToolSpec
 from django_agent_memory.writing import MAX_ACTOR_LENGTH
@@ -153,17 +152,10 @@ class UserAccess(_Asking):
         return memory
 
     def require_workspace(self, memory: Memory) -> None:
-        """Ask for add_workspace where the first write would make the workspace.
-
-        A right to one workspace is one to a workspace that is there.
-        """
-        asked = {name for permissions, _ in self._required for name in permissions}
-        if not all(self._policy.everywhere(self._caller, name) for name in asked):
-            return
+        """Ask for add_workspace where the first write would make the workspace."""
         if self._policy.user_may(self._caller, ADDS, memory.path):
             return
-        rows = Workspace.objects.using(router.db_for_write(Workspace))
-        if not rows.filter(path=memory.path).exists():
+        if not self._policy.is_there(memory.path):
             raise NotAllowed(
                 f"There is no such workspace yet, and you lack the permission {named(ADDS)}."
             )
