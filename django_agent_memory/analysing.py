@@ -14,8 +14,13 @@ from .text.asking import query_terms, tells_number
 
 BUILT_IN = "django_agent_memory.text.analysis.terms"
 
-MOST_QUERY_TERMS = 30
-"""Of a longer query only the first 30 different terms are looked up."""
+MOST_QUERY_TERMS = 150
+"""Of a longer query only the first 150 different terms are asked for."""
+
+MOST_CHARACTERS = 100_000
+MOST_TERMS = 20_000
+"""Of a longer note its first 100,000 code points of summary and body are counted, and of these the
+first 20,000 terms: a write holds the lock while it counts."""
 
 
 class NoteTerms(NamedTuple):
@@ -36,6 +41,7 @@ def analyse_note(
     happened_at: date | None,
 ) -> NoteTerms:
     """Return what a note is found by. A site's own analyser adds no words for dates."""
+    summary, body = summary[:MOST_CHARACTERS], body[: max(0, MOST_CHARACTERS - len(summary))]
     analyser = _own_analyser()
     if analyser is None:
         every, said = analysed(
@@ -45,9 +51,10 @@ def analyse_note(
             subject=subject,
             contexts=contexts,
             happened_at=happened_at,
+            most=MOST_TERMS,
         )
     else:
-        said = analyser(f"{summary}\n{body}")
+        said = analyser(f"{summary}\n{body}")[:MOST_TERMS]
         told = analyser(subject) + said
         labels = dict.fromkeys(analyser("\n".join((key, *contexts))))
         every = told + [term for term in labels if term not in set(told)]
@@ -55,7 +62,7 @@ def analyse_note(
 
 
 def analyse_query(query: str) -> list[str]:
-    """Return the terms of a query in their order, at most 30 different ones."""
+    """Return the terms of a query in their order, at most 150 different ones."""
     analyser = _own_analyser()
     asked = query_terms(query) if analyser is None else analyser(query)
     if len(set(asked)) <= MOST_QUERY_TERMS:

@@ -24,7 +24,6 @@ from .models.posting import private_context
 from .relevance import ties
 from .results import Finding, Found, Outcome, fields_of
 from .text import gate
-from .usage import with_recency
 from .writing import details as rules
 
 _TRIES = 10
@@ -113,11 +112,12 @@ def check(query: object, filters: Filters) -> Question:
     if unknown:
         raise TypeError(f"find has no filter {min(unknown)!r}.")
     checked = {name: _CHECKS[name](value, name) for name, value in given.items()}
-    # Every key starts with nothing, and every note is tied to all of no contexts.
+    # Every key starts with nothing, every weight is at least 0, and every note is tied to all of no
+    # contexts.
     kept = {
         name: value
         for name, value in checked.items()
-        if value or name not in ("key_prefix", "context")
+        if value or name not in ("key_prefix", "context", "min_weight")
     }
     return Question(query if query.strip() else "", kept)
 
@@ -153,7 +153,7 @@ def find(
         found = rows.values_list(*decided, *_TEXT, *_TIMES, *COLUMNS)
         return tuple(_found(row[3:], parts=ties(*row[:3])) for row in found)
     ranked = _ranked(path, question, limit, using, session)
-    rows_by_pk = _rows(path, [one.pk for one in ranked], using)
+    rows_by_pk = _rows([one.pk for one in ranked], using)
     return tuple(
         _found(rows_by_pk[one.pk], one.score, one.parts) for one in ranked if one.pk in rows_by_pk
     )
@@ -205,20 +205,19 @@ def _found_keys(path: str, question: Question, using: str, session: str) -> list
         notes = _fitting(path, question, using, session).order_by("key")
         return list(notes.values_list("key", "revision"))
     ranked = [one.pk for one in _ranked(path, question, None, using, session)]
-    return [(row[1], row[len(_TEXT)]) for row in _rows(path, ranked, using).values()]
+    return [(row[1], row[len(_TEXT)]) for row in _rows(ranked, using).values()]
 
 
 def _ranked(
     path: str, question: Question, limit: int | None, using: str, session: str
 ) -> list[Any]:
-    workspaces = Workspace.objects.using(using).filter(path=path).values_list("pk", flat=True)
-    workspace = workspaces.first()
-    if workspace is None:
+    workspaces = Workspace.objects.using(using).filter(path=path).values_list("pk", flat=True)[:1]
+    if not workspaces:
         return []
+    (workspace,) = workspaces
     rank = import_string(conf.ranker)
     notes = Note.objects.using(using).filter(workspace=workspace).live(session=session)
     notes = _filtered(notes, question, path, session)
-    notes = with_recency(notes)
     ranked: list[Any] = rank(notes, question.query, workspace=workspace, limit=limit, using=using)
     return ranked
 
@@ -262,11 +261,13 @@ def _tied_to(context: str, path: str, session: str) -> Q:
 
 
 def _in_order(notes: NoteQuerySet) -> NoteQuerySet:
-    return with_recency(notes).order_by("-weight", "-recency", "-specificity", "key")  # type: ignore[misc]
+    recent: Any = notes.with_recency()
+    ordered: NoteQuerySet = recent.order_by("-weight", "-recency", "-specificity", "key")
+    return ordered
 
 
-def _rows(path: str, pks: Sequence[int], using: str) -> dict[int, tuple[Any, ...]]:
-    notes = Note.objects.using(using).filter(workspace__path=path)
+def _rows(pks: Sequence[int], using: str) -> dict[int, tuple[Any, ...]]:
+    notes = Note.objects.using(using)
     rows: dict[int, tuple[Any, ...]] = {}
     for start in range(0, len(pks), _BATCH):
         batch = notes.filter(pk__in=pks[start : start + _BATCH])

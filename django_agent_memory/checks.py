@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any, cast
 
@@ -17,11 +18,12 @@ from .exceptions import Refused
 
 _BYTES = "bytes"
 _CHARACTERS = "characters"
+_RATE = re.compile("[1-9][0-9]{0,8}/(s|sec|m|min|h|hour|d|day)")
 
 
 @register()
 def check_settings(app_configs: Sequence[AppConfig] | None = None, **_: Any) -> list[CheckMessage]:
-    """Report each `AGENT_MEMORY_*` value that cannot work (E001 to E017)."""
+    """Report each `AGENT_MEMORY_*` value that cannot work (E001 to E018)."""
     found = [
         _whole_number("E001", "MAX_KEY_LENGTH", conf.max_key_length, 1, 512, _CHARACTERS),
         _whole_number("E002", "MAX_SUMMARY_LENGTH", conf.max_summary_length, 1, None, _CHARACTERS),
@@ -42,6 +44,7 @@ def check_settings(app_configs: Sequence[AppConfig] | None = None, **_: Any) -> 
         if conf.usage_seconds is None
         else _whole_number("E016", "USAGE_SECONDS", conf.usage_seconds, 0, 86_400, "seconds"),
         _policy(),
+        _throttle(),
     ]
     return [message for message in found if message is not None]
 
@@ -159,6 +162,13 @@ def _revision_retention() -> CheckMessage | None:
     if value is None or (pair and min(cast("tuple[int, int]", value)) >= 1):
         return None
     return _error("E008", "REVISION_RETENTION", "None or (days, keep), both at least 1", value)
+
+
+def _throttle() -> CheckMessage | None:
+    value: object = conf.throttle
+    if value is None or (isinstance(value, str) and _RATE.fullmatch(value)):
+        return None
+    return _error("E018", "THROTTLE", 'None or a rate such as "600/min" (s, min, h, day)', value)
 
 
 def _function(number: str, name: str, value: object) -> CheckMessage | None:

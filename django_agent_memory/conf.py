@@ -100,6 +100,14 @@ class Settings:
         return self._read("USAGE_SECONDS", cast("int | None", 60))
 
     @property
+    def throttle(self) -> str | None:
+        """Most HTTP requests of each agent key and each user, such as "600/min"; None: no limit.
+
+        They are counted in Django's default cache, which all processes should share.
+        """
+        return self._read("THROTTLE", cast("str | None", None))
+
+    @property
     def prompts(self) -> dict[str, Any]:
         """Declared prompts by name: what `prompts.declared` takes, or the path of a TOML file."""
         return self._read("PROMPTS", cast("dict[str, Any]", {}))

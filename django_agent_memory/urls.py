@@ -11,6 +11,8 @@ from typing import Any
 
 from django.urls import URLPattern, path, re_path
 
+from .api.applying import ApplyView
+from .api.composing import ComposeView
 from .api.index import IndexView
 from .api.past import AsOfView, HistoryView, RestoreView, RollbackView
 from .api.problems import not_found
@@ -56,6 +58,8 @@ urlpatterns = [
     *_of_workspace("end-session", EndSessionView, "end-session"),
     *_of_workspace("stats", StatsView, "stats"),
     *_of_workspace("values", ValuesView, "values"),
+    *_of_workspace("apply", ApplyView, "apply"),
+    *_of_workspace("compose", ComposeView, "compose"),
     *_of_workspace("history", HistoryView, "history"),
     *_of_workspace("as-of", AsOfView, "as-of"),
     *_of_workspace("restore", RestoreView, "restore"),

@@ -15,13 +15,11 @@ from time import monotonic
 from typing import Any
 
 from django.core.exceptions import SynchronousOnlyOperation
-from django.db import Error, connections, models
-from django.db.models.functions import Coalesce, Greatest
+from django.db import Error, connections
 from django.utils import timezone
 
 from .conf import conf
 from .models import Note, NoteUsage, Workspace
-from .models.note import NoteQuerySet
 from .writing import impatient, upsert
 
 MOST_PENDING = 1_000
@@ -96,15 +94,6 @@ def flush() -> set[str]:
             # Locked, read-only or gone, or on an event loop. What is lost is a hint for find.
             continue
     return asked
-
-
-def with_recency(notes: NoteQuerySet) -> NoteQuerySet:
-    """Return the notes, each with `recency`: when it was last stored or recalled."""
-    same = {"workspace": models.OuterRef("workspace"), "position": models.OuterRef("position")}
-    last = NoteUsage.objects.filter(**same).values("recalled_at")[:1]
-    updated_at = models.F("updated_at")
-    stored_or_recalled = Greatest(updated_at, Coalesce(models.Subquery(last), updated_at))
-    return notes.annotate(recency=stored_or_recalled)
 
 
 def _write(path: str, counts: Counter[str], moment: datetime.datetime, alias: str) -> None:

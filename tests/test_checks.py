@@ -46,6 +46,11 @@ SETTINGS = {
         [None, "no.such.Policy", "", "builtins.dict", "builtins.sorted", dict],
     ),
     "USAGE_SECONDS": ("E016", [None, 0, 60, 86_400], [-1, 86_401, "60", 1.5, True]),
+    "THROTTLE": (
+        "E018",
+        [None, "1/s", "600/min", "5000/hour", "10/d"],
+        ["", "600", "0/min", "-1/s", "1.5/s", "600/week", "600 / min", "600/min\n", 600, True],
+    ),
     "RUN_SOURCES": ("E015", [(), ("docs", "git")], ["docs", ["docs"], (1,), ("",), None]),
 }
 

@@ -8,7 +8,7 @@ import pytest
 
 from django_agent_memory import Memory, Save
 from django_agent_memory.exceptions import Pruned
-from django_agent_memory.models import IndexEntry, Note, NoteContext, Revision, Workspace
+from django_agent_memory.models import IndexEntry, Note, NoteContext, Posting, Revision, Workspace
 from django_agent_memory.writing import find_defects, repair
 
 from .test_writing import assert_consistent
@@ -94,6 +94,14 @@ def add_a_context() -> None:
     NoteContext.objects.create(workspace=note.workspace, position=note.position, context="by hand")
 
 
+def share_a_position() -> None:
+    Note.objects.filter(key__in=("k1", "k0")).update(position=1)
+
+
+def lose_all_positions() -> None:
+    Note.objects.update(position=0)
+
+
 def spoil_the_fingerprint() -> None:
     Note.objects.filter(key="k1").update(fingerprint="")
 
@@ -106,11 +114,17 @@ DAMAGE: list[tuple[Any, set[tuple[str, str]], str | None]] = [
     (lose_a_note, {("note_missing", "k1")}, "b1"),
     (lose_an_entry, {("entry_missing", "k1"), ("haystack_stale", "k1")}, "b1"),
     (edit_a_weight, {("note_differs", "k1")}, "b1"),
-    (edit_a_context, {("note_differs", "k1"), ("haystack_stale", "k1")}, "b1"),
+    (edit_a_context, {("note_differs", "k1")}, "b1"),
     (lose_a_context, {("postings_stale", "k0")}, "b1"),
     (add_a_context, {("postings_stale", "k1")}, "b1"),
-    (spoil_the_fingerprint, {("haystack_stale", "k1")}, "b1"),
-    (spoil_the_specificity, {("haystack_stale", "k1")}, "b1"),
+    (spoil_the_fingerprint, {("postings_stale", "k1")}, "b1"),
+    (share_a_position, {("position_shared", "k0"), ("position_shared", "k1")}, "b1"),
+    (
+        lose_all_positions,
+        {("position_shared", key) for key in ("k0", "k1", "k2", "k3", "k4")},
+        "b1",
+    ),
+    (spoil_the_specificity, {("postings_stale", "k1")}, "b1"),
     (edit_a_body, {("note_differs", "k1"), ("haystack_stale", "k1")}, "by hand"),
     (edit_a_summary, {("entry_differs", "k1"), ("haystack_stale", "k1")}, "b1"),
     (
@@ -215,3 +229,19 @@ def test_batches_miss_no_key(db: None, size: int) -> None:
     repair("core")
     assert found() == []
     assert len(memory.keys()) == size
+
+
+def test_what_is_derived_is_made_anew_without_a_revision(memory: Memory) -> None:
+    """As after an upgrade from a version that had none of it."""
+    before = list(Note.objects.order_by("key").values("key", "revision", "updated_at"))
+    version = memory.index_version()
+    spoiled = {"fingerprint": "", "specificity": 9, "length": 0, "told": 0, "has_number": False}
+    Note.objects.update(**spoiled)
+    for model in (Posting, NoteContext):
+        model.objects.all().delete()
+    Workspace.objects.update(counted_notes=0, counted_terms=0)
+    assert {defect.kind for defect in repair("core")} == {"postings_stale"}
+    assert found() == []
+    assert list(Note.objects.order_by("key").values("key", "revision", "updated_at")) == before
+    assert memory.index_version() == version
+    assert [one.key for one in memory.find("b1")] == ["k1"]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from django.core.management import call_command
 
-from django_agent_memory import Memory, writing
+from django_agent_memory import Memory, analysing, writing
 from django_agent_memory.models import Note, NoteContext, Posting, Workspace
 from django_agent_memory.results import Defect
 from django_agent_memory.writing import Drop, Restore, Save, erase, find_defects, repair
@@ -201,6 +201,31 @@ def test_another_analyser_is_a_defect_until_repaired(settings: Any, capsys: Any)
 def shouted(text: str) -> list[str]:
     """Analyse in capitals."""
     return text.upper().replace("/", " ").split()
+
+
+@pytest.mark.parametrize(("words", "counted"), [(4, 4), (5, 5), (6, 5)])
+def test_so_many_terms_of_a_note_are_counted(monkeypatch: Any, words: int, counted: int) -> None:
+    monkeypatch.setattr(analysing, "MOST_TERMS", 5)
+    apply(save("?", " ".join(f"w{n}word" for n in range(words)), subject="Ann"))
+    assert Note.objects.get().told == counted
+    assert ("ann", 1, 0) in terms()[1]  # what is beside the text is counted always
+    assert [*find_defects(PATH)] == []
+
+
+@pytest.mark.parametrize(("length", "seen"), [(18, False), (19, True), (20, True)])
+def test_so_many_characters_of_a_note_are_counted(
+    monkeypatch: Any, length: int, *, seen: bool
+) -> None:
+    monkeypatch.setattr(analysing, "MOST_CHARACTERS", length)
+    apply(save("?", "zebra eats grass", summary="tea"))  # the last word ends at 3 + 16
+    assert ("grass" in {term for term, *_ in terms()[1]}) is seen
+
+
+def test_a_note_of_the_largest_size_counts_so_much(memory: Memory) -> None:
+    body = "".join(chr(0x4E00 + n % 20_000) for n in range(1_000_000))
+    memory.remember("k", "s", body)
+    assert Note.objects.get().told == analysing.MOST_TERMS
+    assert [one.key for one in memory.find(body[:10])] == ["k"]
 
 
 def test_what_it_costs_in_statements(django_assert_num_queries: Any, monkeypatch: Any) -> None:

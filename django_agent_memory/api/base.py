@@ -7,7 +7,7 @@ agent is to meet the same parser, renderer, authentication and errors.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 from django.db import connections, transaction
 from django.http import HttpRequest, HttpResponse
@@ -16,6 +16,7 @@ from rest_framework.negotiation import BaseContentNegotiation
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
+from django_agent_memory.conf import conf
 from django_agent_memory.models import AgentKey
 
 from .access import Access, KeyAccess, UserAccess
@@ -23,6 +24,7 @@ from .authentication import AgentKeyAuthentication, UserAuthentication
 from .parsing import JSONParser, refuse_call_name, refuse_session, session_name
 from .problems import answer_problem
 from .rendering import JSON, JSONRenderer
+from .throttling import CredentialThrottle, TooManyRequests
 
 
 class OnlyJSON(BaseContentNegotiation):
@@ -44,7 +46,7 @@ class Endpoint(APIView):
 
     authentication_classes = (AgentKeyAuthentication, UserAuthentication)
     permission_classes = ()
-    throttle_classes = ()
+    throttle_classes = (CredentialThrottle,)
     parser_classes = (JSONParser,)
     renderer_classes = (JSONRenderer,)
     content_negotiation_class = OnlyJSON
@@ -67,10 +69,11 @@ class Endpoint(APIView):
         return free_of_the_host(super().as_view(**initkwargs))
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
-        """Find out who calls, or raise 401; what they may do is asked by each handler."""
+        """Find out who calls, or raise 401, or 429; what they may do each handler asks."""
         request.accepted_renderer, request.accepted_media_type = self._accepted
         request.version = request.versioning_scheme = None
         self.perform_authentication(request)
+        self.check_throttles(request)
         key = request.auth
         if request.method not in ("GET", "HEAD") and not self.takes_call_names:
             refuse_call_name(request._request)
@@ -104,6 +107,10 @@ class Endpoint(APIView):
     def perform_content_negotiation(self, request: Any, force: Any = None) -> Any:
         """Return the JSON renderer."""
         return self._accepted
+
+    def throttled(self, request: Request, wait: float | None) -> NoReturn:
+        """Raise 429 with the seconds to wait."""
+        raise TooManyRequests(str(conf.throttle), wait)
 
     def get_exception_handler(self) -> Callable[[Exception, dict[str, Any]], HttpResponse]:
         """Return our handler, not the host's."""

@@ -7,17 +7,17 @@ read; these refuse in one sentence instead.
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any
+from typing import Any, cast
 
 import django_filters  # type: ignore[import-untyped]
 from django import forms
-from django.db.models import QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from django_agent_memory.associations import tied_to
 from django_agent_memory.conf import conf
 from django_agent_memory.exceptions import Refused
-from django_agent_memory.models import IndexEntry, Note, Revision, Workspace
-from django_agent_memory.models.note import after_all_with
+from django_agent_memory.models import IndexEntry, Note, NoteUsage, Revision, Workspace
+from django_agent_memory.models.note import NoteQuerySet, after_all_with
 from django_agent_memory.search import matching
 from django_agent_memory.text import gate
 from django_agent_memory.writing.details import check_contexts, check_label, check_name
@@ -62,6 +62,17 @@ class _Path(_Filter):
         return gate.check_path(value)
 
 
+class _Within(_Filter):
+    """A filter on a path and all below it; a path that only begins alike is another's."""
+
+    def filter(self, qs: QuerySet[Any], value: Any) -> QuerySet[Any]:
+        if value is None:
+            return qs
+        path, name = gate.check_path(value), self.field_name
+        below = {f"{name}__gt": f"{path}/", f"{name}__lt": after_all_with(f"{path}/")}
+        return qs.filter(Q(**{name: path}) | Q(**below))
+
+
 class _Key(_Filter):
     def check(self, value: str) -> str:
         return gate.check_key(value, limit=conf.max_key_length)
@@ -94,13 +105,36 @@ class _Operation(_Filter):
         return value
 
 
-class _HasSummary(_Filter):
+class _Flag(_Filter):
+    """A filter on what is so or not; `said` is the condition."""
+
+    def __init__(self, said: Q) -> None:
+        super().__init__()
+        self.said = said
+
     def filter(self, qs: QuerySet[Any], value: Any) -> QuerySet[Any]:
         if value is None:
             return qs
         if value not in ("true", "false"):
-            raise Refused("has_summary must be true or false.")
-        return qs.filter(summary__isnull=value == "false")
+            raise Refused(f"{self.field_name} must be true or false.")
+        return qs.filter(self.said if value == "true" else ~self.said)
+
+
+class _Expired(_Filter):
+    def filter(self, qs: Any, value: Any) -> Any:
+        if value not in ("true", "false"):
+            raise Refused("expired must be true or false.")
+        return qs.expired() if value == "true" else qs.unexpired()
+
+
+class _WrittenBy(_Filter):
+    """A filter on who wrote the revision that the note says."""
+
+    def filter(self, qs: QuerySet[Any], value: Any) -> QuerySet[Any]:
+        if value is None:
+            return qs
+        same = {"workspace": OuterRef("workspace"), "number": OuterRef("revision")}
+        return qs.filter(Exists(Revision.objects.filter(**same, actor=check_label(value, "actor"))))
 
 
 class _Name(_Filter):
@@ -124,6 +158,12 @@ class _Context(_Filter):
 class _Search(_Filter):
     def filter(self, qs: Any, value: Any) -> Any:
         return qs if value is None else matching(qs, value)
+
+
+def _recalled() -> Exists:
+    """Return the condition that a note was recalled, as far as that is written already."""
+    same = {"workspace": OuterRef("workspace"), "position": OuterRef("position")}
+    return Exists(NoteUsage.objects.filter(**same))
 
 
 class _Filters(django_filters.FilterSet):  # type: ignore[misc]
@@ -154,6 +194,9 @@ class WorkspaceFilters(_Filters):
     """Of workspaces."""
 
     path = _Path()
+    path_within = _Within("path")
+    created_after = _Moment("created_at", "gte")
+    created_before = _Moment("created_at", "lt")
     updated_after = _Moment("updated_at", "gte")
     updated_before = _Moment("updated_at", "lt")
 
@@ -163,9 +206,14 @@ class WorkspaceFilters(_Filters):
 
 
 class NoteFilters(_Filters):
-    """Of notes; `search` is the tool's search, sizes are code points of the body."""
+    """Of notes; `search` is the tool's search, sizes are code points of the body.
+
+    `actor` wrote what the note says now. `never_recalled` knows of what is written of recalls, once
+    a minute. Notes that are past their expiry are there only for `expired=true`, and alone.
+    """
 
     workspace = _Path("workspace__path")
+    workspace_within = _Within("workspace__path")
     key = _Key()
     key_prefix = _KeyPrefix()
     search = _Search()
@@ -174,23 +222,34 @@ class NoteFilters(_Filters):
     subject = _Label()
     source = _Label()
     context = _Context()
-    has_summary = _HasSummary()
+    actor = _WrittenBy()
+    has_summary = _Flag(Q(summary__isnull=False))
+    never_recalled = _Flag(~Q(_recalled()))
+    expired = _Expired()
     size_min = _Number("size", "gte")
     size_max = _Number("size", "lte")
     created_after = _Moment("created_at", "gte")
     created_before = _Moment("created_at", "lt")
     updated_after = _Moment("updated_at", "gte")
     updated_before = _Moment("updated_at", "lt")
+    happened_after = _Moment("happened_at", "gte")
+    happened_before = _Moment("happened_at", "lt")
 
     class Meta:
         model = Note
         fields: tuple[str, ...] = ()
+
+    def filter_queryset(self, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        """Return the notes that pass; the expired ones only where they are asked for."""
+        notes = cast("NoteQuerySet", super().filter_queryset(queryset))
+        return notes if "expired" in self.data else notes.unexpired()
 
 
 class IndexEntryFilters(_Filters):
     """Of index entries."""
 
     workspace = _Path("workspace__path")
+    workspace_within = _Within("workspace__path")
     key = _Key()
     key_prefix = _KeyPrefix()
 
@@ -203,6 +262,7 @@ class RevisionFilters(_Filters):
     """Of revisions."""
 
     workspace = _Path("workspace__path")
+    workspace_within = _Within("workspace__path")
     key = _Key()
     key_prefix = _KeyPrefix()
     actor = _Filter()

@@ -20,35 +20,28 @@ def render_moment(value: datetime.datetime) -> str:
 
 
 def parse_moment(text: str, *, name: str) -> datetime.datetime:
-    """Return the time as this site's database compares it; without an offset, in the site's zone.
+    """Return the time as this site's database compares it: without a zone where `USE_TZ` is off.
 
-    A date is its first moment. Raises `Refused` with `name` for anything else, and for years that
-    not every database holds.
+    Raises `Refused` with `name` for one without an offset (whose midnight would it be?), for what
+    is no time, and for years that not every database holds.
     """
     try:
         value = parse_datetime(text)
     except ValueError:
         value = None
-    if value is None:
+    if value is None or timezone.is_naive(value):
         raise Refused(
-            f"{name} must be a time such as 2026-11-30T08:15:00Z; write a + in a query as %2B."
+            f"{name} must be a time with its offset, such as 2026-11-30T08:15:00Z "
+            "(a + in a query is written %2B)."
         )
     moment = _in_utc(value)
     if moment is None or not _FIRST_YEAR <= moment.year <= _LAST_YEAR:
         raise Refused(f"{name} must be in the years {_FIRST_YEAR} to {_LAST_YEAR}.")
-    if settings.USE_TZ:
-        return moment
-    return value if timezone.is_naive(value) else timezone.make_naive(moment, _zone())
+    return moment if settings.USE_TZ else timezone.make_naive(moment, _zone())
 
 
 def parse_aware_moment(text: str, *, name: str) -> datetime.datetime:
-    """Return the time with its zone; refuses one without an offset: whose midnight would it be?"""
-    try:
-        given = parse_datetime(text)
-    except ValueError:
-        given = None
-    if given is None or timezone.is_naive(given):
-        raise Refused(f"{name} must be a time with its offset, such as 2026-11-30T08:15:00Z.")
+    """Return the time with its zone, whatever `USE_TZ` is; raises `Refused` as `parse_moment`."""
     value = parse_moment(text, name=name)
     return timezone.make_aware(value) if timezone.is_naive(value) else value
 
@@ -56,8 +49,7 @@ def parse_aware_moment(text: str, *, name: str) -> datetime.datetime:
 def _in_utc(value: datetime.datetime) -> datetime.datetime | None:
     """Return the time in UTC, as not every database takes every offset; None beyond its years."""
     try:
-        aware = timezone.make_aware(value, _zone()) if timezone.is_naive(value) else value
-        return aware.astimezone(datetime.UTC)
+        return value.astimezone(datetime.UTC)
     except OverflowError:
         return None
 

@@ -109,6 +109,13 @@ def read_query(request: HttpRequest) -> dict[str, str]:
     return query
 
 
+def refuse_query(request: HttpRequest, *, but: Collection[str] = ()) -> None:
+    """Raise `Refused` for any query parameter, where an address takes none, `but` these."""
+    for name in read_query(request):
+        if name not in but:
+            raise Refused(f"The query parameter '{name[:64]}' is unknown; this address takes none.")
+
+
 def read_fields(data: object, *, required: Collection[str], optional: Collection[str]) -> Any:
     """Return the JSON object `data`; raises `Refused` for missing and for unknown fields."""
     if not isinstance(data, dict):
@@ -170,7 +177,8 @@ def refuse_call_name(request: HttpRequest) -> None:
     """Raise `Refused` for an `Idempotency-Key` where it would be ignored, and trusted."""
     if "Idempotency-Key" in request.headers:
         raise Refused(
-            "Idempotency-Key is for tools/, values/ and restore/; this address does not take it."
+            "Idempotency-Key is for tools/, values/, apply/, restore/ and end-session/; "
+            "this address does not take it."
         )
 
 

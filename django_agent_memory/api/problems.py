@@ -1,7 +1,7 @@
 """The one place where an exception becomes an answer: `application/problem+json` (RFC 9457).
 
 `detail` is one English sentence of at most 300 characters that a model can act on; it is never
-translated. `code` is stable. What was not foreseen is logged and answered without its text.
+translated. `code` is one of `codes`. What was not foreseen is logged and answered without its text.
 """
 
 from __future__ import annotations
@@ -20,20 +20,12 @@ from django.http.request import UnreadablePostError
 from django.views.decorators.csrf import csrf_exempt
 from rest_framework import exceptions as rest
 
-from django_agent_memory.exceptions import (
-    AgentMemoryError,
-    Busy,
-    Conflict,
-    NotAllowed,
-    Pruned,
-    Refused,
-    ReplayMismatch,
-    TooLarge,
-)
+from django_agent_memory.exceptions import AgentMemoryError, Busy, Conflict
 from django_agent_memory.models import Note
 from django_agent_memory.text.rendering import one_line
 from django_agent_memory.writing.locking import is_contention
 
+from .codes import CODES, known_code
 from .rendering import json_answer
 
 PROBLEM_JSON = "application/problem+json"
@@ -48,21 +40,11 @@ _UNSENDABLE = re.compile("[\x00\ud800-\udfff]")
 _RETRY = {"Retry-After": str(RETRY_AFTER_SECONDS)}
 _logger = logging.getLogger("django_agent_memory.api")
 
-# The first that fits counts, so a leaf stands before its base.
-_STATUSES: tuple[tuple[type[Exception], int], ...] = (
-    (TooLarge, 413),
-    (Refused, 400),
-    (Conflict, 409),
-    (Busy, 503),
-    (NotAllowed, 403),
-    (Pruned, 410),
-    (ReplayMismatch, 422),
-)
-_FOREIGN: tuple[tuple[type[Exception], int, str, str], ...] = (
-    (Http404, 404, "not_found", "There is nothing at this address."),
-    (PermissionDenied, 403, "not_allowed", "This is not allowed."),
-    (SuspiciousOperation, 400, "bad_request", "The request is malformed or over a limit."),
-    (UnreadablePostError, 400, "bad_request", "The request body ended before it was complete."),
+_FOREIGN: tuple[tuple[type[Exception], str, str], ...] = (
+    (Http404, "not_found", "There is nothing at this address."),
+    (PermissionDenied, "not_allowed", "This is not allowed."),
+    (SuspiciousOperation, "bad_request", "The request is malformed or over a limit."),
+    (UnreadablePostError, "bad_request", "The request body ended before it was complete."),
 )
 
 
@@ -72,21 +54,25 @@ def answer_problem(exc: Exception, context: dict[str, Any]) -> HttpResponse:
         return _own_problem(exc)
     if isinstance(exc, rest.APIException):
         return _rest_problem(exc)
-    for kind, status, code, detail in _FOREIGN:
+    for kind, code, detail in _FOREIGN:
         if isinstance(exc, kind):
-            return problem(status, code, detail)
+            return problem(code, detail)
     if isinstance(exc, OperationalError) and is_contention(exc):
         return _own_problem(Busy(BUSY_READ))
     if isinstance(exc, (OperationalError, InterfaceError)) and _is_database_down():
         _logger.error("The database cannot be reached.", exc_info=exc)
-        return problem(503, "unavailable", UNAVAILABLE, headers=_RETRY)
+        return problem("unavailable", UNAVAILABLE, headers=_RETRY)
     return _unexpected(exc, context["request"])
 
 
 def problem(
-    status: int, code: str, detail: str, *, headers: dict[str, str] | None = None, **members: Any
+    code: str, detail: str, *, headers: dict[str, str] | None = None, **members: Any
 ) -> HttpResponse:
-    """Return a problem document; `members` are further fields such as `current_revision`."""
+    """Return a problem document with the status of its `code`, one of `codes.CODES`.
+
+    `members` are further fields such as `current_revision`.
+    """
+    status = CODES[code].status
     document = {
         "type": "about:blank",
         "title": HTTPStatus(status).phrase,
@@ -107,16 +93,17 @@ def no_such_workspace() -> rest.NotFound:
 @login_not_required
 def not_found(request: HttpRequest) -> HttpResponse:
     """Answer an address that no endpoint has; the last route of the urlconf."""
-    return problem(404, "not_found", "There is no endpoint at this address.")
+    return problem("not_found", "There is no endpoint at this address.")
 
 
 def _own_problem(error: AgentMemoryError) -> HttpResponse:
-    status = next((status for kind, status in _STATUSES if isinstance(error, kind)), 400)
+    # A site's own error has the code of what it is derived from.
+    codes = (getattr(kind, "code", "") for kind in type(error).__mro__)
+    code = next((code for code in codes if code in CODES), "bad_request")
     if isinstance(error, Conflict):
-        revision = error.current_revision
-        return problem(status, error.code, str(error), current_revision=revision)
+        return problem(code, str(error), current_revision=error.current_revision)
     headers = _RETRY if isinstance(error, Busy) else None
-    return problem(status, error.code, str(error), headers=headers)
+    return problem(code, str(error), headers=headers)
 
 
 def _is_database_down() -> bool:
@@ -138,7 +125,10 @@ def _rest_problem(error: rest.APIException) -> HttpResponse:
         headers["WWW-Authenticate"] = challenge
     if allowed := getattr(error, "allow", None):
         headers["Allow"] = allowed
-    return problem(error.status_code, str(error.get_codes()), str(error.detail), headers=headers)
+    if retry_after := getattr(error, "retry_after", None):
+        headers["Retry-After"] = str(retry_after)
+    code = known_code(str(error.get_codes()), error.status_code)
+    return problem(code, str(error.detail), headers=headers)
 
 
 def _unexpected(error: Exception, request: Any) -> HttpResponse:
@@ -146,7 +136,7 @@ def _unexpected(error: Exception, request: Any) -> HttpResponse:
     _logger.error("Unexpected error: %s %s", request.method, request.path, exc_info=error)
     got_request_exception.send(sender=None, request=request)
     return problem(
-        500, "internal_error", "The server failed to answer; its log says why. Try again later."
+        "internal_error", "The server failed to answer; its log says why. Try again later."
     )
 
 

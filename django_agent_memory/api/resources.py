@@ -18,13 +18,14 @@ from rest_framework.viewsets import ViewSetMixin
 from django_agent_memory.exceptions import Conflict, NotAllowed, Refused
 from django_agent_memory.memory import Memory
 from django_agent_memory.models import IndexEntry, Note, Revision, Workspace
+from django_agent_memory.models.note import NoteQuerySet
 from django_agent_memory.results import Forgot
 
 from . import filters, serializers
 from .base import Endpoint, free_of_the_host
 from .known import KNOWN, read_known
 from .pagination import CursorPagination
-from .parsing import expected_revision, read_fields, read_json, read_query
+from .parsing import expected_revision, read_fields, read_json, read_query, refuse_query
 from .rendering import json_answer
 
 _UNSET: Any = object()
@@ -87,7 +88,9 @@ class Resource(ViewSetMixin, Endpoint):
     def retrieve(self, request: Request, pk: int) -> HttpResponse:
         """Return one row, whole."""
         self.access.require(self.permission, tool=self.whole_tool)
-        return json_answer(self.whole(self._one(pk)).data)
+        row = self._one(pk)
+        refuse_query(request._request, but=("format",))
+        return json_answer(self.whole(row).data)
 
     def _written(self, row: Any, status: int = 200) -> HttpResponse:
         """Return the row that was written, whole only to those who may also read it."""
@@ -179,17 +182,19 @@ class NoteViewSet(Resource):
 
     def rows(self) -> QuerySet[Note]:
         """Return the shared notes, but expired ones, each with its summary and its body's size."""
-        notes = Note.objects.live().select_related("workspace").defer("haystack")
-        return notes.with_size().annotate(summary=F("entry__summary"))
+        return self._shared().unexpired()
 
     def lines(self) -> QuerySet[Note]:
-        """Return the notes without their bodies."""
-        return self.rows().defer("body")
+        """Return the notes without their bodies; the filters take the expired ones out."""
+        return self._shared().defer("body")
 
     def list(self, request: Request) -> HttpResponse:
-        """Return a page; `search` in it also takes the tool search."""
-        if "search" in read_query(request._request):
+        """Return a page; `search` also takes the tool search, `actor` the right to the history."""
+        query = read_query(request._request)
+        if "search" in query:
             self.access.require(self.permission, tool="search")
+        if "actor" in query:
+            self.access.require(RevisionViewSet.permission, tool=RevisionViewSet.list_tool)
         return super().list(request)
 
     def create(self, request: Request) -> HttpResponse:
@@ -252,6 +257,11 @@ class NoteViewSet(Resource):
         if isinstance(done, Forgot):
             answer["revision"] = done.revision
         return json_answer({**answer, "workspace_revision": done.workspace_revision})
+
+    @staticmethod
+    def _shared() -> NoteQuerySet:
+        notes = Note.objects.seen_in("").select_related("workspace").defer("haystack")
+        return notes.with_size().annotate(summary=F("entry__summary"))
 
     def _rewrite(self, request: Request, note: Note, fields: dict[str, Any]) -> HttpResponse:
         memory = self.access.memory(note.workspace.path)

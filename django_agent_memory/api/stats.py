@@ -8,11 +8,15 @@ from django.http import HttpResponse
 from rest_framework.request import Request
 
 from .base import Endpoint
+from .parsing import refuse_query
 from .rendering import json_answer
 
 
 class StatsView(Endpoint):
-    """`GET stats/`: the fields of `Memory.stats` as JSON. Every key may ask, as for the index."""
+    """`GET stats/`: the fields of `Memory.stats` as JSON; no parameters.
+
+    Every key may ask, as for the index.
+    """
 
     http_method_names = ["get", "head"]
     takes_sessions = True
@@ -20,7 +24,9 @@ class StatsView(Endpoint):
     def get(self, request: Request, workspace: str | None = None) -> HttpResponse:
         """Return the costs of the workspace's index."""
         self.access.require("view_note")
-        stats = self.access.memory(workspace, place="stats/<workspace>/").stats()
+        memory = self.access.memory(workspace, place="stats/<workspace>/")
+        refuse_query(request._request)
+        stats = memory.stats()
         return json_answer(
             asdict(stats), headers={"Workspace-Revision": str(stats.workspace_revision)}
         )

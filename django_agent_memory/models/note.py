@@ -9,7 +9,7 @@ from typing import Any
 from django.db import models
 from django.db.models import Q
 from django.db.models.fields.related import ForeignObject
-from django.db.models.functions import Length
+from django.db.models.functions import Coalesce, Greatest, Length
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
@@ -18,6 +18,7 @@ from django_agent_memory.text.gate import is_sound_json, parse_json
 
 from .details import COLUMNS, details_of
 from .fields import ExactTextField, KeyField
+from .usage import NoteUsage
 from .workspace import Workspace
 
 
@@ -35,8 +36,7 @@ class NoteQuerySet(models.QuerySet["Note"]):
 
     def live(self, now: datetime.datetime | None = None, *, session: str = "") -> NoteQuerySet:
         """All that a read may show: not past their expiry, and of no other session."""
-        unexpired = Q(expires_at=None) | Q(expires_at__gt=now or timezone.now())
-        return self.seen_in(session).filter(unexpired)
+        return self.seen_in(session).unexpired(now)
 
     def seen_in(self, session: str) -> NoteQuerySet:
         """Those that all share, and those that the session has to itself."""
@@ -46,6 +46,10 @@ class NoteQuerySet(models.QuerySet["Note"]):
         """Those that one session has to itself."""
         return self.filter(session__gt="")
 
+    def unexpired(self, now: datetime.datetime | None = None) -> NoteQuerySet:
+        """Those that do not expire, or not yet."""
+        return self.filter(Q(expires_at=None) | Q(expires_at__gt=now or timezone.now()))
+
     def expired(self, now: datetime.datetime | None = None) -> NoteQuerySet:
         """Those that are past their expiry and wait for their tombstone."""
         return self.filter(expires_at__lte=now or timezone.now())
@@ -53,6 +57,12 @@ class NoteQuerySet(models.QuerySet["Note"]):
     def with_size(self) -> NoteQuerySet:
         """Each with `size`: the length of its body in code points."""
         return self.annotate(size=Length("body"))
+
+    def with_recency(self) -> NoteQuerySet:
+        """Each with `recency`: when it was last stored or recalled."""
+        same = {"workspace": models.OuterRef("workspace"), "position": models.OuterRef("position")}
+        last = models.Subquery(NoteUsage.objects.filter(**same).values("recalled_at")[:1])
+        return self.annotate(recency=Greatest("updated_at", Coalesce(last, "updated_at")))
 
     def without_summary(self) -> NoteQuerySet:
         """Those that have no index entry."""

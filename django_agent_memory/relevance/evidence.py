@@ -11,14 +11,20 @@ from django_agent_memory.text.asking import family
 
 from .formula import FAMILY, K1, B, Statistics
 from .tables import Hit, Place, Reach, Tables
+from .visible import Visible
 
 MOST_POSTINGS = 10_000
 """So many postings a query reads at most, those of its rarest terms first. More common terms count
-only for the notes found by the others, and in no context; those of a query of nothing but common
-ones are read from the notes stored last."""
+only for the notes found by the others, and in no context; if too few of these may be seen, for the
+visible notes that were stored last as well."""
 
 SHORTLIST = 1_000
 """So many of the notes that hold most of the query are ranked, with their neighbours."""
+
+MOST_ASKED = 30
+"""So many terms of a query are looked up: of more, the rarest that are there."""
+
+_COUNTED = 1_000
 
 Holders = dict[int, tuple[int, int]]
 """Frequency and place of one term by the position of the note."""
@@ -51,49 +57,67 @@ class Evidence:
             self.contexts.setdefault(position, []).append(context)
 
 
-def gather(tables: Tables, asked: list[str], notes: Statistics) -> Evidence:
-    """Return what the tables say about the terms that are asked for."""
+def gather(
+    tables: Tables, asked: list[str], notes: Statistics, visible: Visible, limit: int | None
+) -> Evidence:
+    """Return what the tables say about the terms that are asked for; all of it without a limit."""
+    asked = _rarest(tables, asked)
     found = Evidence(asked, notes)
     terms = list(dict.fromkeys(asked))
     prefixes = sorted({family(term) for term in terms} - {""})
-    relatives = _read_hits(tables, found, terms, prefixes)
-    positions = {position for holders in found.holders.values() for position in holders}
-    for holders in relatives.values():
-        positions.update(*holders.values())
+    by_term = _read_hits(tables, found, terms, prefixes, visible, limit)
+    found.holders = {term: by_term[term] for term in terms if term in by_term}
+    for term, holders in found.holders.items():
+        found.counts.setdefault(term, len(holders))
+    relatives = {
+        prefix: {term: by_term[term] for term in by_term if term.startswith(prefix)}
+        for prefix in prefixes
+        if not any(term.startswith(prefix) for term in found.common)
+    }
+    positions = {position for holders in by_term.values() for position in holders}
     found.add_places(tables, positions)
     for term in terms:
         _add_own(found, term)
     for prefix, members in relatives.items():
         _add_family(found, prefix, members)
     if found.common:
-        _add_common(tables, found)
+        _add_common(tables, found, visible, limit or 0)
     return found
 
 
+def _rarest(tables: Tables, asked: list[str]) -> list[str]:
+    """Return what is asked; of very many terms the 30 rarest that any note holds."""
+    terms = list(dict.fromkeys(asked))
+    if len(terms) <= MOST_ASKED:
+        return asked
+    counts = tables.held(terms, _COUNTED)
+    held = sorted((count, place) for place, term in enumerate(terms) if (count := counts[term]))
+    kept = {terms[place] for _, place in held[:MOST_ASKED]}
+    return [term for term in asked if term in kept]
+
+
 def _read_hits(
-    tables: Tables, found: Evidence, terms: list[str], prefixes: list[str]
-) -> dict[str, dict[str, Holders]]:
-    """Read the postings there is room for; return those of each family, by term."""
+    tables: Tables,
+    found: Evidence,
+    terms: list[str],
+    prefixes: list[str],
+    visible: Visible,
+    limit: int | None,
+) -> dict[str, Holders]:
+    """Return the postings by term: all of them, or those there is room for."""
     alone = [Reach(term) for term in terms if not family(term)]
     reaches = alone + [Reach.of_prefix(prefix) for prefix in prefixes]
-    if found.notes.documents * len(reaches) > MOST_POSTINGS:
-        counts = tables.counts(reaches)
-        found.counts = {term: counts.get(term, 0) for term in terms}
-        reaches = _affordable(found, counts, prefixes)
-    by_term = _by_term(tables.hits(reaches))
-    if found.common and not by_term:
-        rarest = min(found.common, key=found.counts.__getitem__)
-        found.common.remove(rarest)
-        by_term = _by_term(tables.newest_hits(rarest, MOST_POSTINGS))
-    for term in terms:
-        if term in by_term:
-            found.holders[term] = by_term[term]
-            found.counts.setdefault(term, len(by_term[term]))
-    return {
-        prefix: {term: by_term[term] for term in by_term if term.startswith(prefix)}
-        for prefix in prefixes
-        if not any(term.startswith(prefix) for term in found.common)
-    }
+    if limit is None or found.notes.documents * len(reaches) <= MOST_POSTINGS:
+        return _by_term(tables.hits(reaches))
+    counts = tables.counts(reaches)
+    found.counts = {term: counts.get(term, 0) for term in terms}
+    affordable = _affordable(found, counts, prefixes)
+    hits = tables.hits(affordable)
+    if found.common and (few := visible.few(SHORTLIST)) is not None:
+        # All that these hold, however common it is elsewhere.
+        hits += tables.hits([Reach(term) for term in found.common], few)
+        found.common = []
+    return _by_term(hits)
 
 
 def _affordable(found: Evidence, counts: dict[str, int], prefixes: list[str]) -> list[Reach]:
@@ -142,9 +166,19 @@ def _add_family(found: Evidence, prefix: str, members: dict[str, Holders]) -> No
         found.own[position] = found.own.get(position, 0.0) + score
 
 
-def _add_common(tables: Tables, found: Evidence) -> None:
-    """Add the BM25 of common terms to the best of the notes that other terms found."""
+def _add_common(tables: Tables, found: Evidence, visible: Visible, wanted: int) -> None:
+    """Add the BM25 of common terms to the best of the notes that other terms found.
+
+    Where fewer than `wanted` of these may be seen, the newest visible notes with the rarest of the
+    common terms are found as well.
+    """
     best = nlargest(SHORTLIST, found.own, key=lambda position: (found.own[position], position))
-    found.holders |= _by_term(tables.hits_in(found.common, best))
+    if len(visible.among(best)) < wanted:
+        rarest = min(found.common, key=found.counts.__getitem__)
+        newest = tables.newest_hits(rarest, MOST_POSTINGS, visible)
+        found.add_places(tables, {hit[1] for hit in newest} - found.places.keys())
+        best += [hit[1] for hit in newest if hit[1] not in found.own][:SHORTLIST]
+    hits = tables.hits([Reach(term) for term in found.common], best)
+    found.holders |= _by_term(hits)
     for term in found.common:
         _add_own(found, term)

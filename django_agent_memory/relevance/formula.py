@@ -1,9 +1,9 @@
 """What relevance is made of: plain arithmetic on what the tables say, no rows.
 
 A note's score is BM25 of its own terms, parts of that of the notes stored just before and after it
-in its contexts and of its contexts as documents, and what speaks for it beyond words: it is about
-whom the query names, it has the query's words side by side, it tells more than a few words, it has
-a number where one is asked for.
+in its contexts and of its contexts as documents, and what speaks for it beyond words: it is tied to
+a context or about a person that the query names, it has the query's words side by side, it tells
+more than a few words, it has a number where one is asked for.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ CONTEXT_K1 = 1.2
 BEFORE, AFTER = 0.3, 0.1
 CONTEXT = 0.5
 SUBJECT = 3.0
+TIED = 3.0
 PAIR = 0.3
 FAMILY = 0.4
 LENGTH, MOST_LENGTH = 1.0, 16
@@ -23,16 +24,27 @@ NUMBER = 1.0
 PRESENT = 0.2
 
 
-Parts = tuple[float, float, float, float, float, float, float, float, float]
+Parts = tuple[float, float, float, float, float, float, float, float, float, float]
 """What a note's relevance is made of, in the order of `PARTS`. Plain, for there are thousands."""
 
-PARTS = ("own", "before", "after", "context", "subject", "pair", "length", "number", "present")
+PARTS = (
+    "own",
+    "before",
+    "after",
+    "context",
+    "tied",
+    "subject",
+    "pair",
+    "length",
+    "number",
+    "present",
+)
 
 
 def score(parts: Parts) -> float:
     """Return the sum of the parts; the last one, `present`, multiplies that of the others."""
-    own, before, after, context, subject, pair, length, number, present = parts
-    return (own + before + after + context + subject + pair + length + number) * (1 + present)
+    *others, present = parts
+    return sum(others) * (1 + present)
 
 
 @dataclass(frozen=True, slots=True)

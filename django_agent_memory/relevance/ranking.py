@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from heapq import nlargest
 from itertools import pairwise
 from math import log
@@ -27,8 +27,8 @@ neighbours there."""
 class Ranking:
     """The relevance of notes to one query."""
 
-    def __init__(self, tables: Tables, query: str, found: Evidence) -> None:
-        self._tables, self._found = tables, found
+    def __init__(self, tables: Tables, query: str, found: Evidence, tied: Collection[int]) -> None:
+        self._tables, self._found, self._tied = tables, found, tied
         # Of whom the query names there is a note among those found, for a note's subject is among
         # its terms.
         who = named(query, {place[4] for place in found.places.values()} - {""})
@@ -65,6 +65,7 @@ class Ranking:
             formula.BEFORE * _best(own, self._before.get(position)),
             formula.AFTER * _best(own, self._after.get(position)),
             formula.CONTEXT * _best(self._of_context, self._found.contexts.get(position)),
+            formula.TIED if position in self._tied else 0.0,
             formula.SUBJECT if self._subject and place[4] == self._subject else 0.0,
             formula.PAIR * self._pairs.get(position, 0.0),
             formula.LENGTH * _LOGS[min(place[2], formula.MOST_LENGTH)],
@@ -137,4 +138,8 @@ _LOGS = [log(1 + told) for told in range(formula.MOST_LENGTH + 1)]
 
 
 def _best(scores: dict[_Key, float], keys: list[_Key] | None) -> float:
-    return max([scores.get(key, 0.0) for key in keys]) if keys else 0.0
+    if not keys:
+        return 0.0
+    if len(keys) == 1:
+        return scores.get(keys[0], 0.0)
+    return max([scores.get(key, 0.0) for key in keys])

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from heapq import nlargest
 from itertools import islice
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from django.utils import timezone
 
 from django_agent_memory.analysing import analyse_query
+from django_agent_memory.models import NoteUsage
 from django_agent_memory.models.note import NoteQuerySet
+from django_agent_memory.text.asking import named_contexts
 
 from .evidence import SHORTLIST, Evidence, gather
 from .formula import PARTS
 from .meaning import MOST_EMBEDDED, embedder, meanings
 from .ranking import Ranking
 from .tables import Tables
+from .visible import Visible
 
 _FIRST_CHUNK = 20
 _LARGEST_CHUNK = 5_000
@@ -71,8 +74,7 @@ def rank(
 
     `notes` are notes of the workspace, filtered as one likes; what a word is worth is reckoned from
     all notes of the workspace. A blank query finds all of `notes`, with a score of 0. Equal scores
-    go by weight, then recency (the later `recency`, if `notes` are annotated with it, else the
-    later write), then specificity, then key.
+    go by weight, then recency (the later write or recall), then specificity, then key.
 
     Without a `limit` every note that holds a term of the query is ranked; with one the 1,000 best
     by their own words and the notes next to them.
@@ -80,20 +82,22 @@ def rank(
     notes = notes.using(using)
     if not query.strip():
         return [Ranked(pk=row.pk, score=0.0, parts=row.ties()) for row in _unranked(notes, limit)]
-    asked = analyse_query(query)
-    if not asked or limit == 0:
+    asked, names = analyse_query(query), named_contexts(query)
+    if limit == 0 or not (asked or names):
         return []
-    tables = Tables(workspace, using)
-    found = gather(tables, asked, tables.statistics())
-    ranking = Ranking(tables, query, found)
-    candidates = ranking.scores(_shortlist(found, notes, limit))
+    tables, visible = Tables(workspace, using), Visible(notes)
+    found = gather(tables, asked, tables.statistics(), visible, limit)
+    tied = set(tables.tied(names, SHORTLIST))
+    found.add_places(tables, tied - found.places.keys())
+    ranking = Ranking(tables, query, found, tied)
+    candidates = ranking.scores({*_shortlist(found, visible, limit), *tied})
     scored = [(score, position) for score, position in candidates if score > 0]
     meaning = _meanings(query, notes, scored)
     if meaning:
         scored = [(score + meaning.get(position, 0.0), position) for score, position in scored]
     return [
         Ranked(pk=row.pk, score=score, parts=_parts(ranking, row, meaning))
-        for score, row in islice(_in_order(notes, scored, limit), limit)
+        for score, row in islice(_in_order(notes, scored, workspace, limit), limit)
     ]
 
 
@@ -112,19 +116,27 @@ def _meanings(query: str, notes: NoteQuerySet, scored: list[tuple[float, int]]) 
     return meanings(embed, query, notes, best)
 
 
-def _shortlist(found: Evidence, notes: NoteQuerySet, limit: int | None) -> list[int]:
-    """Return the positions of the notes worth ranking; of a narrow filter, all it lets through."""
+def _shortlist(found: Evidence, visible: Visible, limit: int | None) -> Collection[int]:
+    """Return the positions of the notes worth ranking: all, or the best that may be seen."""
     own = found.own
     if limit is None or len(own) <= SHORTLIST:
-        return list(own)
-    let_through = list(notes.values_list("position", flat=True)[: SHORTLIST + 1])
-    if len(let_through) <= SHORTLIST:
-        return let_through
-    return nlargest(SHORTLIST, own, key=lambda position: (own[position], position))
+        return own
+    few = visible.few(SHORTLIST)
+    if few is not None:
+        return own.keys() & few
+    best = sorted(own, key=lambda position: (-own[position], -position))
+    listed: list[int] = []
+    for start in range(0, len(best), SHORTLIST):
+        batch = best[start : start + SHORTLIST]
+        seen = visible.among(batch)
+        listed += [position for position in batch if position in seen]
+        if len(listed) >= SHORTLIST:
+            break
+    return listed[:SHORTLIST]
 
 
 def _in_order(
-    notes: NoteQuerySet, scored: list[tuple[float, int]], limit: int | None
+    notes: NoteQuerySet, scored: list[tuple[float, int]], workspace: int, limit: int | None
 ) -> Iterator[tuple[float, _Row]]:
     """Yield the notes with their scores in order, reading as few as it takes.
 
@@ -139,30 +151,30 @@ def _in_order(
         while end < len(ordered) and ordered[end][0] == ordered[end - 1][0]:
             end += 1
         chunk = {position: -score for score, position in ordered[start:end]}
-        rows = _rows(notes, chunk)
+        rows = _rows(notes, chunk, workspace)
         for row in sorted(rows, key=lambda row: (-chunk[row.position], row.order())):
             yield chunk[row.position], row
         start, size = end, min(4 * size, _LARGEST_CHUNK)
 
 
-def _rows(notes: NoteQuerySet, positions: dict[int, float]) -> list[_Row]:
-    recency = _recency(notes)
+def _rows(notes: NoteQuerySet, positions: dict[int, float], workspace: int) -> list[_Row]:
+    rows = []
     chosen = list(positions)
-    return [
-        _Row(*row)
-        for start in range(0, len(chosen), 500)
-        for row in notes.filter(position__in=chosen[start : start + 500]).values_list(
-            "pk", "position", "weight", recency, "specificity", "key"
-        )
-    ]
+    for start in range(0, len(chosen), 500):
+        batch = chosen[start : start + 500]
+        # Apart from the notes: joined to them, it costs more than all else that is read of them.
+        used = NoteUsage.objects.using(notes.db).filter(workspace=workspace, position__in=batch)
+        recalled = dict(used.values_list("position", "recalled_at"))
+        for pk, position, weight, updated_at, specificity, key in notes.filter(
+            position__in=batch
+        ).values_list("pk", "position", "weight", "updated_at", "specificity", "key"):
+            recency = max(updated_at, recalled.get(position, updated_at))
+            rows.append(_Row(pk, position, weight, recency, specificity, key))
+    return rows
 
 
 def _unranked(notes: NoteQuerySet, limit: int | None) -> Iterator[_Row]:
-    recency = _recency(notes)
-    ordered = notes.order_by("-weight", f"-{recency}", "-specificity", "key")
-    rows = ordered.values_list("pk", "position", "weight", recency, "specificity", "key")
+    recent: Any = notes.with_recency()
+    ordered = recent.order_by("-weight", "-recency", "-specificity", "key")
+    rows = ordered.values_list("pk", "position", "weight", "recency", "specificity", "key")
     return (_Row(*row) for row in rows[:limit])
-
-
-def _recency(notes: NoteQuerySet) -> str:
-    return "recency" if "recency" in notes.query.annotations else "updated_at"

@@ -5,8 +5,8 @@ The ORM would take longer to write them than the database to answer them.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
-from typing import Any, NamedTuple
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from django.db import connections
 
@@ -14,6 +14,9 @@ from django_agent_memory.models import Note, NoteContext, Posting, Workspace
 from django_agent_memory.models.note import after_all_with
 
 from .formula import Statistics
+
+if TYPE_CHECKING:
+    from .visible import Visible
 
 _A_STATEMENT = 5_000
 
@@ -99,34 +102,52 @@ class Tables:
         """Return for each term there is in the reaches how many notes hold it."""
         return dict(self._union("term, COUNT(*)", reaches, " GROUP BY term"))
 
-    def hits(self, reaches: Iterable[Reach]) -> list[Hit]:
-        """Return the postings of all terms in the reaches."""
-        return list(self._union("term, position, frequency, place", reaches))
-
-    def newest_hits(self, term: str, most: int) -> list[Hit]:
-        """Return the postings of a term in the notes stored last."""
-        return self._rows(
-            f"SELECT term, position, frequency, place FROM {self._posting}"
-            " WHERE workspace_id = %s AND term = %s ORDER BY position DESC LIMIT %s",
-            [self._workspace, term, most],
+    def held(self, terms: Sequence[str], most: int) -> dict[str, int]:
+        """Return how many notes hold each of the terms, counted up to `most`; none is left out."""
+        count = (
+            "SELECT %s, COUNT(*) FROM (SELECT 1 AS one"
+            f" FROM {self._posting} WHERE workspace_id = %s AND term = %s LIMIT {most}) x"
         )
+        parameters = [part for term in terms for part in (term, self._workspace, term)]
+        return dict(self._rows(" UNION ALL ".join([count] * len(terms)), parameters))
 
-    def hits_in(self, terms: Iterable[str], positions: Collection[int]) -> list[Hit]:
-        """Return the postings of the terms in these notes."""
+    def hits(self, reaches: Iterable[Reach], within: Collection[int] | None = None) -> list[Hit]:
+        """Return the postings of all terms in the reaches, in these notes or in all."""
+        columns = "term, position, frequency, place"
+        if within is None:
+            return list(self._union(columns, reaches))
+        asked = list(reaches)
         return [
             hit
-            for term in terms
-            for numbers in _lists(positions)
-            for hit in self._rows(
-                f"SELECT term, position, frequency, place FROM {self._posting}"
-                f" WHERE workspace_id = %s AND term = %s AND position IN ({numbers})",
-                [self._workspace, term],
-            )
+            for numbers in lists(within)
+            for hit in self._union(columns, asked, f" AND position IN ({numbers})")
         ]
+
+    def newest_hits(self, term: str, most: int, visible: Visible) -> list[Hit]:
+        """Return the postings of a term in those of the visible notes that were stored last."""
+        sql, params = visible.condition
+        return self._rows(
+            f"SELECT term, position, frequency, place FROM {self._posting}"
+            f" WHERE workspace_id = %s AND term = %s AND position IN ({sql})"
+            " ORDER BY position DESC LIMIT %s",
+            [self._workspace, term, *params, most],
+        )
+
+    def tied(self, contexts: Sequence[str], most: int) -> list[int]:
+        """Return the positions of the notes in any of the contexts that were stored last."""
+        if not contexts:
+            return []
+        marks = ", ".join(["%s"] * len(contexts))
+        rows = self._rows(
+            f"SELECT position FROM {self._context} WHERE workspace_id = %s"
+            f" AND context IN ({marks}) ORDER BY position DESC LIMIT %s",
+            [self._workspace, *contexts, most],
+        )
+        return [position for (position,) in rows]
 
     def places(self, positions: Collection[int]) -> Iterator[Place]:
         """Yield the columns of `Place` of each of these notes."""
-        for numbers in _lists(positions):
+        for numbers in lists(positions):
             yield from self._rows(
                 "SELECT position, length, told, has_number,"
                 " CASE WHEN session = '' THEN subject ELSE '' END"
@@ -136,7 +157,7 @@ class Tables:
 
     def contexts(self, positions: Collection[int]) -> Iterator[tuple[int, str]]:
         """Yield position and context of each of these notes in each of its contexts."""
-        for numbers in _lists(positions):
+        for numbers in lists(positions):
             yield from self._rows(
                 f"SELECT position, context FROM {self._context}"
                 f" WHERE workspace_id = %s AND position IN ({numbers})",
@@ -149,7 +170,7 @@ class Tables:
             f"SELECT n.position FROM {self._context} n WHERE n.workspace_id = p.workspace_id"
             " AND n.context = p.context AND n.position"
         )
-        for numbers in _lists(positions):
+        for numbers in lists(positions):
             yield from self._rows(
                 f"SELECT p.position, ({near} < p.position ORDER BY n.position DESC LIMIT 1),"
                 f" ({near} > p.position ORDER BY n.position LIMIT 1) FROM {self._context} p"
@@ -177,7 +198,7 @@ class Tables:
             return list(cursor.fetchall())
 
 
-def _lists(positions: Collection[int]) -> Iterator[str]:
+def lists(positions: Collection[int]) -> Iterator[str]:
     """Yield the numbers in SQL, as many as a statement takes: there are too many for parameters."""
     ordered = sorted(positions)
     for start in range(0, len(ordered), _A_STATEMENT):

@@ -97,21 +97,29 @@ def analysed(
     subject: str = "",
     contexts: Iterable[str] = (),
     happened_at: date | None = None,
+    most: int | None = None,
 ) -> tuple[list[str], list[str]]:
     """Return all terms a note is found by, and those of them that its summary and body say.
 
-    All are its date in words, subject, summary and body, in order; then the dates its text counts
+    Of the latter there are at most `most`. All are its date in words, subject (also a stop word, if
+    it is a name), summary and body, in order; then the dates its text counts
     from its own ("yesterday"), and the terms of its key and contexts that are not there yet, once
     each and without bare numbers: `about auth.py` finds what is tied to auth.py, and no `session-3`
     answers "3 March".
     """
     text = f"{summary}\n{body}"
     dates = [date_words(happened_at), *spoken_dates(text, happened_at)] if happened_at else [""]
-    said = terms(text)
-    told = terms(f"{dates[0]}\n{subject}") + said + terms("\n".join(dates[1:]))
+    said = terms(text)[:most]
+    who = terms(subject) + stop_names(subject)
+    told = terms(dates[0]) + who + said + terms("\n".join(dates[1:]))
     already = set(told)
     labels = dict.fromkeys(terms("\n".join((key, *contexts))))
     return told + [term for term in labels if not term.isdecimal() and term not in already], said
+
+
+def stop_names(text: str) -> list[str]:
+    """Return the stop words of a text that are written with a capital: "Will" may be a name."""
+    return [word for word in name_words(text) if word in STOP_WORDS]
 
 
 def name_words(text: str) -> Iterator[str]:
@@ -161,6 +169,8 @@ def _chunk_terms(chunk: str) -> Iterator[str]:
         words = [part, *humps] if len(humps) > 1 else humps
         for word in words:
             yield from _word_terms(word)
+        if len(part) > 1 and part.isupper() and (folded := _folded(part)) in STOP_WORDS:
+            yield folded  # IT is no pronoun
 
 
 def _wholes(chunk: str, parts: list[str]) -> Iterator[str]:

@@ -9,10 +9,22 @@ import re
 from collections.abc import Collection, Iterable
 from functools import lru_cache
 
-from .analysis import name_words, terms
+from .analysis import name_words, stop_names, terms
 
 FAMILY_CHARACTERS = 5
 """Terms that begin with the same 5 characters are taken for one family of words."""
+
+_QUESTION_WORDS = frozenset(
+    word
+    for words in (
+        "what when where which who whom whose why how a an the i in on at",
+        "do does did is are was were has have had can could should would",
+    )
+    for word in words.split()
+)
+_AROUND = "?!.,;:\"'()[]{}<>\u201c\u201d\u2018\u2019\u00ab\u00bb"
+_MOST_NAMING_WORDS = 200
+_MOST_NAMES = 100
 
 _PRESENT = re.compile(
     r"\b(?:now|nowadays|currently|at (?:present|the moment)|these days|presently)\b", re.IGNORECASE
@@ -27,10 +39,29 @@ def query_terms(query: str) -> list[str]:
     """Return the terms of a query: those of the text without what only frames the question.
 
     "What kind of music" asks for music, "how long" for no length, "at the moment" for no moment.
+    Stop words that may be names are asked for at the end: notes have them of their subjects only.
     """
     for frame in (_PRESENT, _NUMBER, _KIND):
         query = frame.sub(" ", query)
-    return terms(query)
+    asked = terms(query)
+    names = (name for name in stop_names(query) if name not in _QUESTION_WORDS)
+    return asked + [name for name in dict.fromkeys(names) if name not in asked]
+
+
+def named_contexts(query: str) -> list[str]:
+    """Return what in the query may be the name of a context: `app/auth.py`, `#12`, `room 101`.
+
+    Up to three of its words, as written, without the punctuation around them. Plain words are left
+    out: a context called `user` is not meant by everybody who says so.
+    """
+    words = [stripped for word in query.split() if (stripped := word.strip(_AROUND))]
+    found = dict.fromkeys(
+        name
+        for start in range(min(len(words), _MOST_NAMING_WORDS))
+        for end in range(start + 1, start + 4)
+        if not (name := " ".join(words[start:end])).replace(" ", "").isalpha()
+    )
+    return list(found)[:_MOST_NAMES]
 
 
 def asks_for_number(query: str) -> bool:

@@ -19,9 +19,7 @@ from django_agent_memory.models import IndexEntry, Note, Revision, Workspace
 from django_agent_memory.models.details import (
     PLAIN,
     encode,
-    fingerprint,
     note_columns,
-    specificity,
 )
 from django_agent_memory.models.workspace import new_index_version
 from django_agent_memory.results import Outcome
@@ -244,8 +242,6 @@ class Transcript:
                 position=state.position,
                 created_at=state.created_at,
                 updated_at=self.now,
-                specificity=specificity(key, state.details.contexts),
-                fingerprint=fingerprint(state.text, state.details, is_json=state.is_json),
                 **counted[key].columns,
                 **note_columns(state.details),
             )

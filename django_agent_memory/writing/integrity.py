@@ -12,10 +12,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from django.db import models, router
-from django.db.models import Max
+from django.db.models import Count, Max
 
 from django_agent_memory.models import IndexEntry, Note, Revision, Workspace
-from django_agent_memory.models.details import PLAIN, fingerprint, specificity
+from django_agent_memory.models.details import PLAIN
 from django_agent_memory.results import Defect, Details
 from django_agent_memory.text import gate
 from django_agent_memory.text.folding import haystack
@@ -66,6 +66,7 @@ class _Rows:
 
     def __init__(self) -> None:
         self.note: Note | None = None
+        self.is_misplaced = False
         self.summary: str | None = None
         self.last: Revision | None = None
 
@@ -77,19 +78,20 @@ class _Rows:
             lonely = ["entry_without_note"] if self.summary is not None else []
             return missing or lonely
         found = []
-        details = self.note.known
         if self.last is None:
             found.append("note_without_history")
         elif _said(self.note) != _said(self.last):
             found.append("note_differs")
         if self.last is not None and self.summary != self.last.summary:
             found.append("entry_missing" if self.summary is None else "entry_differs")
-        if self._is_stale(key, details):
+        if self.note.haystack != haystack(key, self.summary or "", self.note.body):
             found.append("haystack_stale")
         if self._is_broken_json():
             found.append("broken_json")
         if self.last is not None and self.note.revision != self.last.number:
             found.append("revision_differs")
+        if self.last is not None and self.is_misplaced:
+            found.append("position_shared")
         return found
 
     def mended(self, key: str) -> list[Checked]:
@@ -108,22 +110,14 @@ class _Rows:
         details = _details(self.note or last)
         return [Checked(Revision.Operation.REPAIR, key, None, text, is_json, summary, 0, details)]
 
-    def _is_stale(self, key: str, details: Details) -> bool:
-        """Whether what reads and writes compare is not made of what the note says."""
-        note = self.note
-        assert note is not None  # noqa: S101  (asked of notes only)
-        same = fingerprint(note.body, details, is_json=note.body_is_json)
-        stored = (note.haystack, note.fingerprint, note.specificity)
-        seen = haystack(key, self.summary or "", note.body)
-        return stored != (seen, same, specificity(key, details.contexts))
-
     def state(self) -> State:
         """Return what there is as the channel knows it."""
         if self.note is None:
             return State()
         return State(
             self.note.body,
-            summary=self.summary,
+            self.note.body_is_json,
+            self.summary,
             position=self.note.position,
             details=self.note.known,
             length=self.note.length,
@@ -188,8 +182,11 @@ def _next_keys(model: type[Any], workspace: Workspace, after: str, alias: str) -
 def _rows_by_key(workspace: Workspace, keys: list[str], alias: str) -> dict[str, _Rows]:
     rows = {key: _Rows() for key in keys}
     wanted: dict[str, Any] = {"workspace": workspace, "key__in": keys}
-    for note in Note.objects.using(alias).filter(**wanted):
+    notes = {note.key: note for note in Note.objects.using(alias).filter(**wanted)}
+    shared = _shared_positions(workspace, {note.position for note in notes.values()}, alias)
+    for note in notes.values():
         rows[note.key].note = note
+        rows[note.key].is_misplaced = note.position in shared
     entries = IndexEntry.objects.using(alias).filter(**wanted)
     for key, summary in entries.values_list("key", "summary"):
         rows[key].summary = summary
@@ -199,6 +196,13 @@ def _rows_by_key(workspace: Workspace, keys: list[str], alias: str) -> dict[str,
     for revision in Revision.objects.using(alias).filter(workspace=workspace, number__in=numbers):
         rows[revision.key].last = revision
     return rows
+
+
+def _shared_positions(workspace: Workspace, positions: set[int], alias: str) -> set[int]:
+    """Return those of the positions that several notes have, and 0, which is that of raw SQL."""
+    notes = Note.objects.using(alias).filter(workspace=workspace, position__in=positions)
+    counted = notes.order_by().values("position").annotate(notes=Count("pk"))
+    return {0, *counted.filter(notes__gt=1).values_list("position", flat=True)}
 
 
 def _repair_workspace(path: str, alias: str) -> list[Defect]:
@@ -241,6 +245,8 @@ def _repair_keys(path: str, keys: list[str], actor: str, reason: str, alias: str
         changes = [change for key in defective for change in rows[key].mended(key)]
         # Whatever SQL did to the entries, the text in the cache does not show it.
         transcript = Transcript(workspace, alias, actor, reason, index_changed=True, session=None)
+        misplaced = [key for key in defective if rows[key].is_misplaced]
+        recounting.displace(transcript, misplaced)
         transcript.write(changes)
         # What the rows of a mended note said was counted may have been as wrong as the rest.
         recounting.recount_notes(transcript, stale.union(defective))

@@ -14,7 +14,7 @@ from django.db import connections
 
 from django_agent_memory.analysing import NoteTerms, analyse_note
 from django_agent_memory.models import Note, NoteContext, Posting
-from django_agent_memory.models.details import effective_contexts
+from django_agent_memory.models.details import effective_contexts, fingerprint, specificity
 from django_agent_memory.models.posting import private_context
 from django_agent_memory.results import Details
 
@@ -32,12 +32,19 @@ class Document:
     position: int
     contexts: tuple[str, ...]
     found: NoteTerms
+    specificity: int = 0
+    fingerprint: str = ""
 
     @property
     def columns(self) -> dict[str, Any]:
-        """What its note has of it."""
-        length, found = len(self.found.terms), self.found
-        return {"length": length, "told": found.told, "has_number": found.has_number}
+        """What its note's row has of it, all derived from the rest of the row."""
+        return {
+            "length": len(self.found.terms),
+            "told": self.found.told,
+            "has_number": self.found.has_number,
+            "specificity": self.specificity,
+            "fingerprint": self.fingerprint,
+        }
 
     def postings(self) -> Iterator[tuple[str, int, int, int]]:
         """Yield term, position, frequency and place of each of its postings."""
@@ -63,7 +70,13 @@ def document(key: str, state: State) -> Document:
         contexts=details.contexts,
         happened_at=details.happened_at,
     )
-    return Document(state.position, counted_contexts(key, details), found)
+    return Document(
+        state.position,
+        counted_contexts(key, details),
+        found,
+        specificity(key, details.contexts),
+        fingerprint(state.text or "", details, is_json=state.is_json),
+    )
 
 
 def documents(states: Mapping[str, State]) -> dict[str, Document]:
@@ -121,9 +134,7 @@ def _store_contexts(
 
 def recount(transcript: Transcript, kept: Collection[Document]) -> None:
     """Count these notes anew, whatever was counted of them; the sums are left as they are."""
-    positions = {one.position for one in kept}
-    for model in (Posting, NoteContext):
-        _take_away(transcript, model, positions)
+    take_away(transcript, {one.position for one in kept})
     _insert(transcript, Posting, [row for one in kept for row in one.postings()])
     _insert(transcript, NoteContext, [row for one in kept for row in one.placed()])
     for one in kept:
@@ -137,6 +148,12 @@ def forget_all(transcript: Transcript) -> Removed:
     models = (Posting, NoteContext)
     of_workspace = {"workspace": transcript.workspace}
     return Removed(*(transcript.rows(m).filter(**of_workspace).delete()[0] for m in models))
+
+
+def take_away(transcript: Transcript, positions: Collection[int]) -> None:
+    """Take away what is counted of the notes at these positions."""
+    for model in (Posting, NoteContext):
+        _take_away(transcript, model, positions)
 
 
 def _take_away(transcript: Transcript, model: type[Any], positions: Collection[int]) -> int:

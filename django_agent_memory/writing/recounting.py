@@ -16,7 +16,7 @@ from django.db.models import Count, Exists, OuterRef, Sum
 from django_agent_memory.models import Note, NoteContext, Posting, Workspace
 
 from .channel import Transcript
-from .postings import documents, recount
+from .postings import documents, recount, take_away
 from .state import State
 
 _BATCH = 500
@@ -53,6 +53,18 @@ def recount_notes(transcript: Transcript, keys: Iterable[str]) -> None:
     recount(transcript, documents(transcript.read(set(keys))).values())
 
 
+def displace(transcript: Transcript, keys: Iterable[str]) -> None:
+    """Take the notes under these keys from positions that are not theirs alone.
+
+    They get new ones with their next revision; what is counted of others there is counted anew.
+    """
+    notes = transcript.rows(Note).filter(workspace=transcript.workspace, key__in=list(keys))
+    positions = set(notes.values_list("position", flat=True))
+    if positions:
+        take_away(transcript, positions)
+        notes.update(position=0)
+
+
 def recount_workspace(workspace: Workspace, using: str) -> None:
     """Count no note that is not there, and sum up anew."""
     for model in _COUNTED:
@@ -67,7 +79,7 @@ def recount_workspace(workspace: Workspace, using: str) -> None:
     rows_of_workspace.update(counted_notes=notes, counted_terms=terms)
 
 
-_COLUMNS = ("length", "told", "has_number")
+_COLUMNS = ("length", "told", "has_number", "specificity", "fingerprint")
 
 
 def _by_position(

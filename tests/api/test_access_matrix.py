@@ -61,6 +61,11 @@ GET index/                              401 401 401 401 200 200 200 403 400 400 
 GET index/{path}/                       401 401 401 401 200 200 404 404 200 200 200 200 200 200 200
 GET stats/                              401 401 401 401 200 200 200 403 400 400 400 400 400 400 400
 GET stats/{path}/                       401 401 401 401 200 200 404 404 200 200 200 200 200 200 200
+POST apply/                             401 401 401 401 403 200 200 400 400 400 400 400 400 403 400
+POST apply/{path}/                      401 401 401 401 403 200 404 404 403 200 200 200 200 403 200
+POST apply/{path}/#drop                 401 401 401 401 403 200 404 404 403 200 200 403 200 403 200
+POST compose/                           401 401 401 401 200 200 200 403 400 400 400 400 400 403 400
+POST compose/{path}/                    401 401 401 401 200 200 404 404 200 200 200 200 200 403 200
 POST end-session/                       401 401 401 401 403 200 200 403 403 400 400 400 400 403 400
 POST end-session/{path}/                401 401 401 401 403 200 404 404 403 200 200 200 200 403 200
 GET values/                             401 401 401 401 200 200 200 403 400 400 400 400 400 400 400
@@ -149,6 +154,11 @@ REQUESTS: list[tuple[str, str, Any]] = [
     ("GET", "index/{path}/", None),
     ("GET", "stats/", None),
     ("GET", "stats/{path}/", None),
+    ("POST", "apply/", {"changes": [{"op": "save", "key": "new", "body": "b"}]}),
+    ("POST", "apply/{path}/", {"changes": [{"op": "save", "key": "new", "body": "b"}]}),
+    ("POST", "apply/{path}/#drop", {"changes": [{"op": "drop", "key": "plan"}]}),
+    ("POST", "compose/", {"prompt": "plan"}),
+    ("POST", "compose/{path}/", {"prompt": "plan"}),
     ("POST", "end-session/", {}),
     ("POST", "end-session/{path}/", {}),
     ("GET", "values/", None),
@@ -188,21 +198,27 @@ REQUESTS: list[tuple[str, str, Any]] = [
 
 def ask(client: Client, request: tuple[str, str, Any], place: Place) -> Any:
     """Send the request about this place."""
-    method, address, data = request
-    known = vars(place)
-    body = "" if data is None else json.dumps(_filled(data, known))
+    method, address, data = _about(request, place)
+    body = "" if data is None else json.dumps(data)
     headers = {"Memory-Session": "s"} if address.startswith("end-session") else {}
     return client.generic(
         method,
-        MOUNT + address.format(**known),
+        MOUNT + address,
         body,
         content_type="application/json",
         headers=headers,
     )
 
 
-def _filled(data: dict[str, Any], known: dict[str, Any]) -> dict[str, Any]:
-    return {k: v.format(**known) if isinstance(v, str) else v for k, v in data.items()}
+def _about(request: tuple[str, str, Any], place: Place) -> tuple[str, str, Any]:
+    """Return the request with the place filled in; a fragment only tells two rows apart."""
+    method, address, data = request
+    if data is not None:
+        data = {
+            name: value.format(**vars(place)) if isinstance(value, str) else value
+            for name, value in data.items()
+        }
+    return method, address.partition("#")[0].format(**vars(place)), data
 
 
 def _place(path: str) -> Place:
@@ -336,7 +352,7 @@ def test_a_foreign_workspace_is_in_nothing_unlike_one_that_does_not_exist(
     missing = Place(NOWHERE, *([10**6] * 4))
     compared = 0
     for request in REQUESTS:
-        if "{" not in f"{request[1]} {[*(request[2] or {}).values()]}":
+        if _about(request, foreign) == _about(request, missing):
             continue
         answers = []
         for place in (foreign, missing):
@@ -352,10 +368,8 @@ def test_a_foreign_workspace_is_in_nothing_unlike_one_that_does_not_exist(
 
 
 def test_no_endpoint_is_missing_from_the_matrix() -> None:
-    covered = {
-        resolve((MOUNT + address.format(**vars(Place("a", 1, 1, 1, 1)))).partition("?")[0]).url_name
-        for _, address, _ in REQUESTS
-    }
+    addresses = [_about(request, Place("a", 1, 1, 1, 1))[1] for request in REQUESTS]
+    covered = {resolve(MOUNT + address.partition("?")[0]).url_name for address in addresses}
     assert covered == {getattr(pattern, "name", None) for pattern in urls.urlpatterns}
     tools = {address.split("/")[2] for _, address, _ in REQUESTS if "tools/{path}/" in address}
     assert tools == {*TOOLS, "no_such_tool"}

@@ -133,7 +133,7 @@ def test_filters_by_time(agent: Agent) -> None:
     for address in ("notes/", "revisions/"):
         assert keys(agent, address, created_after=border) == ["new"]
         assert keys(agent, address, created_before=border) == ["old"]
-    assert keys(agent, updated_after=border, updated_before="2100-01-01") == ["new"]
+    assert keys(agent, updated_after=border, updated_before="2100-01-01T00:00:00Z") == ["new"]
     (exact,) = agent.get("notes/", {"key": "old"}).json()["results"]
     assert keys(agent, created_after=exact["created_at"], ordering="created_at")[0] == "old"
 
@@ -182,7 +182,15 @@ def test_search_takes_the_tool(db: None) -> None:
         ("notes", "page_size="), ("notes", "cursor="),
         ("notes", "cursor=x"), ("notes", "cursor=%00"), ("notes", "cursor=W10"),
         ("notes", "cursor=WyJrZXkiLDEsMl0"), ("notes", "cursor=é"), ("notes", "search=%ff"),
-        ("notes", "actor=x"), ("revisions", "search=x"), ("revisions", "operation=x"),
+        ("notes", "operation=x"), ("notes", "actor="), ("notes", "actor=%00"),
+        ("notes", "actor=" + "x" * 256), ("notes", "never_recalled=1"), ("notes", "expired=yes"),
+        ("notes", "expired="), ("notes", "workspace_within=a//b"), ("notes", "workspace_within="),
+        ("notes", "workspace_within=core/"), ("notes", "happened_after=2026-11-30"),
+        ("notes", "created_after=2026-11-30T08:00:00"), ("notes", "updated_before=2026-11-30"),
+        ("workspaces", "created_after=2026-11-30T08:00:00"), ("workspaces", "path_within=%25"),
+        ("revisions", "created_before=2026-11-30"), ("index-entries", "expired=true"),
+        ("revisions", "kind=x"), ("notes", "size_max=" + "9" * 19), ("notes", "size_max=%2B1"),
+        ("notes", "size_min=%D9%A3"), ("revisions", "search=x"), ("revisions", "operation=x"),
         ("revisions", "actor=%00"), ("revisions", "ordering=key"), ("revisions", "actor="),
         ("index-entries", "ordering=summary"), ("workspaces", "path=a//b"),
         ("workspaces", "key=x"), ("workspaces", "updated_after=x"),
@@ -191,7 +199,7 @@ def test_search_takes_the_tool(db: None) -> None:
 def test_refused_queries(agent: Agent, address: str, query: str) -> None:
     agent.remember()
     response = agent.http.get(f"/memory/{address}/?{query}")
-    assert_problem(response, 400, "refused")
+    assert_problem(response, 413 if "x" * 256 in query else 400)
 
 
 EDGES_OF_TIME = [
@@ -229,7 +237,6 @@ def test_times_that_not_every_database_holds(
     [
         ("1900-01-01T00:00:00Z", "9998-12-31T23:59:59Z"),
         ("1900-01-01T23:59:00+23:59", "9999-01-01T23:58:59+23:59"),
-        ("1900-01-02", "9998-12-30"),
     ],
 )
 def test_the_first_and_the_last_times(
@@ -241,10 +248,7 @@ def test_the_first_and_the_last_times(
     assert keys(agent, created_after=late) == keys(agent, updated_before=early) == []
     for moment, found in ((early, False), (late, True)):
         response = agent.get("as-of/", {"key": "k", "at": moment})
-        if "T" in moment:
-            assert response.json()["found"] is found
-        else:
-            assert_problem(response, 400)
+        assert response.json()["found"] is found
 
 
 def test_a_format_is_not_ours_to_know(agent: Agent) -> None:

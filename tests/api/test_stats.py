@@ -135,3 +135,10 @@ def test_statements(agent: Agent, notes: int) -> None:
     # One finds the key; the text is made, as nothing is cached in a test's transaction.
     assert len(queries) == 1 + 5
     assert Revision.objects.count() == notes
+
+
+@pytest.mark.parametrize("query", ["x=1", "workspace=core", "format=json", "=1", "x", "days=-1"])
+def test_it_takes_no_parameters(agent: Agent, query: str) -> None:
+    for address in ADDRESSES:
+        assert_problem(agent.get(f"{address}?{query}"), 400, "refused")
+    assert_problem(agent.get("stats/elsewhere/?x=1"), 404, "not_found")

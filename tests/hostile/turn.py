@@ -111,6 +111,12 @@ def agents_turn(mount: str) -> None:
     assert http.delete(f"{mount}notes/{rows[0]['id']}").json()["outcome"] == "forgot"
     assert len(http.get(f"{mount}tools").json()["tools"]) == 5
 
+    changes = [{"op": "save", "key": "k9", "body": {"n": 9}}, {"op": "drop", "key": "k9"}]
+    applied = http.post(f"{mount}apply/", {"changes": changes}, content_type=JSON).json()
+    assert [outcome["outcome"] for outcome in applied["outcomes"]] == ["created", "forgot"]
+    composed = http.post(f"{mount}compose/", {"prompt": "Имя?"}, content_type=JSON).json()
+    assert composed["text"].startswith("Known information from memory:\n- user/name: Ключ")
+
 
 def refusals() -> None:
     """Every error is our problem document, whatever the site thinks of errors."""

@@ -21,6 +21,7 @@ from django_agent_memory.text.asking import (
     asks_for_present,
     family,
     named,
+    named_contexts,
     query_terms,
     tells_number,
 )
@@ -47,6 +48,7 @@ class Formula:
     context_k1: float = 1.2
     context_b: float = 0.0
     subject: float = 3.0
+    tied: float = 3.0
     pair: float = 0.3
     family: float = 0.4
     length: float = 1.0
@@ -64,6 +66,7 @@ class Scored:
     before: float
     after: float
     context: float
+    tied: float
     subject: float
     pair: float
     length: float
@@ -72,7 +75,8 @@ class Scored:
 
     @property
     def score(self) -> float:
-        parts = self.own + self.before + self.after + self.context + self.subject + self.pair
+        parts = self.own + self.before + self.after + self.context + self.tied
+        parts += self.subject + self.pair
         return (parts + self.length + self.number) * (1 + self.present)
 
 
@@ -174,7 +178,9 @@ class Ranker:
         of_context = {self._context_names[n]: score for n, score in contexts.items()}
         subjects = named(query, {note.subject for note in self.notes if note.subject})
         number_asked, present_asked = asks_for_number(query), asks_for_present(query)
-        for number in self._candidates(own):
+        names = set(named_contexts(query)) if formula.tied else set()
+        tied = {number for name in names for number in self._members.get(name, ())}
+        for number in self._candidates(own, tied):
             note, told = self.notes[number], self._told[number]
             before, after = self._neighbours[number]
             yield Scored(
@@ -183,6 +189,7 @@ class Ranker:
                 before=formula.before * _best(own, before),
                 after=formula.after * _best(own, after),
                 context=formula.context * _best(of_context, note.contexts),
+                tied=formula.tied * (number in tied),
                 subject=formula.subject * (subjects == {note.subject}),
                 pair=formula.pair * self._pairs(asked, self._words[number]),
                 length=formula.length * log(1 + min(len(told), formula.most_length)),
@@ -197,10 +204,10 @@ class Ranker:
                 own[number] = own.get(number, 0.0) + self.formula.family * score
         return own
 
-    def _candidates(self, own: dict[int, float]) -> set[int]:
+    def _candidates(self, own: dict[int, float], tied: set[int]) -> set[int]:
         """Return the notes that hold something of the query, and the neighbours it counts for."""
-        candidates = set(own)
-        for number in own:
+        candidates = own.keys() | tied
+        for number in tuple(candidates):
             before, after = self._neighbours[number]
             candidates |= (after if self.formula.before else set()) | (
                 before if self.formula.after else set()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import Any
 
@@ -67,22 +66,6 @@ def test_then_by_specificity_then_by_key() -> None:
     # Each is alone in its context and has as many terms: "a" is no term, "a/a" is one.
     assert len({round(one.score, 9) for one in found.values()}) == 1
     assert [*found] == ["d", "b", "c"]
-
-
-def test_a_site_may_say_what_is_recent() -> None:
-    from django.db.models import F
-
-    store(
-        Save(key="a", body="tea", happened_at=datetime(2020, 1, 1, tzinfo=UTC)),
-        Save(key="b", body="tea", happened_at=datetime(2020, 1, 1, tzinfo=UTC)),
-    )
-    workspace = Workspace.objects.get().pk
-    first = datetime(2020, 1, 1, tzinfo=UTC)
-    Note.objects.filter(key="a").update(created_at=first + timedelta(days=9))
-    Note.objects.filter(key="b").update(created_at=first)
-    notes = Note.objects.filter(workspace=workspace).annotate(recency=F("created_at"))
-    found = ranked_notes(notes, "tea", workspace=workspace, limit=9, using="default")
-    assert [Note.objects.get(pk=one.pk).key for one in found] == ["a", "b"]
 
 
 @pytest.mark.parametrize("query", ["", "  \n"])
@@ -151,30 +134,59 @@ def test_who_has_the_most_notes_and_is_named_is_favoured() -> None:
     assert not rank("the tea of Ann and Bo")["a"].parts["subject"]
 
 
+def narrow(monkeypatch: Any, *, postings: int, shortlist: int) -> None:
+    """Make what very many notes come to come to these few."""
+    monkeypatch.setattr(evidence, "MOST_POSTINGS", postings)
+    for module in (evidence, selection):
+        monkeypatch.setattr(module, "SHORTLIST", shortlist)
+
+
 @pytest.mark.parametrize("most", [9, 10, 11])
-def test_common_terms_count_only_for_what_others_found(monkeypatch: Any, most: int) -> None:
+def test_common_terms_count_for_what_others_found(monkeypatch: Any, most: int) -> None:
     store(*["tea"] * 9, ("rare", "oolong tea"))
-    monkeypatch.setattr(evidence, "MOST_POSTINGS", most)
-    found = rank("oolong tea", limit=None)
-    assert [*found][0] == "rare"
+    whole = rank("oolong tea")["rare"].parts["own"]
+    narrow(monkeypatch, postings=most, shortlist=9)
     # One posting of oolong, ten of tea.
-    assert len(found) == (1 if most < 11 else 10)
-    whole = found["rare"].parts["own"]
-    monkeypatch.undo()
-    assert rank("oolong tea")["rare"].parts["own"] == pytest.approx(whole)
+    assert [*rank("oolong tea", limit=1)] == ["rare"]
+    assert rank("oolong tea", limit=1)["rare"].parts["own"] == pytest.approx(whole)
+    # Where that is not enough, the newest with the common term are found as well.
+    found = rank("oolong tea", limit=10)
+    assert [*found][0] == "rare"
+    assert set(found) >= {"rare", *(f"n{n}" for n in range(1, 9))}
 
 
 def test_if_all_terms_are_common_the_newest_notes_are_found(monkeypatch: Any) -> None:
     store(*["tea"] * 5, *[(f"m{n}", "milk") for n in range(4)])
-    monkeypatch.setattr(evidence, "MOST_POSTINGS", 3)
-    assert set(rank("tea milk", limit=None)) == {"m1", "m2", "m3"}
+    narrow(monkeypatch, postings=3, shortlist=3)
+    assert set(rank("tea milk", limit=3)) == {"m1", "m2", "m3"}
+    assert len(rank("tea milk", limit=None)) == 9
 
 
 def test_a_common_family_is_left_out(monkeypatch: Any) -> None:
     store(*["painting"] * 3, "painter", "painter")
     assert len(rank("painter")) == 5
-    monkeypatch.setattr(evidence, "MOST_POSTINGS", 4)
-    assert set(rank("painter", limit=None)) == {"n3", "n4"}
+    narrow(monkeypatch, postings=4, shortlist=2)
+    assert set(rank("painter", limit=2)) == {"n3", "n4"}
+    assert len(rank("painter", limit=None)) == 5
+
+
+def test_no_other_note_crowds_out_what_the_filters_let_through(monkeypatch: Any) -> None:
+    few = [Save(key=f"x{n}", body="apple", slot="x") for n in range(4)]
+    store(*few, Save(key="y", body="apple pie", slot="y"), Save(key="zebra", body="z", slot="y"))
+    store(*[(f"o{n}", "apple") for n in range(9)])
+    everything = rank("apple", limit=None)
+    narrow(monkeypatch, postings=3, shortlist=3)
+    assert len(everything) == len(rank("apple", limit=None)) == 14
+    # Few enough to be looked at each; none that does not hold the word.
+    assert set(rank("apple", slot="y")) == {"y"}
+    assert rank("xylophone", slot="y") == {}
+    # Too many for that: the newest of them, as far as they are ranked.
+    assert set(rank("apple", slot="x")) == {"x1", "x2", "x3"}
+    assert set(rank("apple", slot="x", limit=None)) == {"x0", "x1", "x2", "x3"}
+    # The best by their own words are those that may be seen.
+    monkeypatch.setattr(evidence, "MOST_POSTINGS", 10_000)
+    assert set(rank("apple", slot="x", limit=2)) <= {"x0", "x1", "x2", "x3"}
+    assert len(rank("apple", slot="x", limit=2)) == 2
 
 
 def test_only_the_best_are_ranked_of_very_many(monkeypatch: Any) -> None:
@@ -186,10 +198,52 @@ def test_only_the_best_are_ranked_of_very_many(monkeypatch: Any) -> None:
     assert set(rank("tea", kind="x")) == {"x"}
 
 
-def test_a_query_of_very_many_terms_is_cut() -> None:
-    store("w31word", "w30word")
-    words = " ".join(f"w{n}word" for n in range(1, 32))
-    assert set(rank(words)) == {"n1"} | set(rank("word"))
+def test_of_very_many_terms_the_rarest_count() -> None:
+    store(*["common"] * 3, "zebra")
+    filler = " ".join(f"w{n}word" for n in range(148))
+    assert set(rank(f"{filler} common zebra", limit=1)) == {"n3"}
+    assert set(rank(f"{filler} w148word common zebra")) == {"n0", "n1", "n2"}
+
+
+def test_thirty_terms_are_looked_up(monkeypatch: Any) -> None:
+    store(*[f"w{n}word" for n in range(31)])
+    words = " ".join(f"w{n}word" for n in range(31))
+    assert len(rank(words, limit=40)) == 30
+    monkeypatch.setattr(evidence, "MOST_ASKED", 31)
+    assert len(rank(words, limit=40)) == 31
+
+
+@pytest.mark.parametrize(
+    ("context", "query"),
+    [
+        ("#12", "about #12"),
+        ("50%_off", "what is 50%_off?"),
+        ("issue-12", "about issue-12."),
+        ("2026-05-09", "what was said on 2026-05-09"),
+        ("room 101", "Who is in room 101?"),
+        ("a/b c/d.py", 'see "a/b c/d.py"'),
+    ],
+)
+def test_what_is_tied_to_a_context_that_is_named_is_found(context: str, query: str) -> None:
+    others = ("#13", "issue-13", "2026-05-08", "room 102", "50%_of", "a/b c/e.py")
+    store(
+        *[Save(key=f"o{n}", body="hash", context=name) for n, name in enumerate(others)],
+        Save(key="it", body="hash", context=context),
+        Save(key="plain", body="hash", context="user"),
+    )
+    found = rank(query)
+    assert [*found][0] == "it"
+    assert found["it"].parts["tied"] == 3.0
+    assert not any(one.parts["tied"] for key, one in found.items() if key != "it")
+    assert not any(one.parts["tied"] for one in rank("the user of hash").values())
+
+
+def test_a_name_that_is_a_stop_word_finds_its_notes() -> None:
+    store(Save(key="a", body="likes tea", subject="Will"), ("b", "will be rain"), ("c", "IT stays"))
+    for query in ("Will", "Who is Will?", "about Will", "Ask Will"):
+        assert set(rank(query)) == {"a"}, query
+    assert rank("what will be") == {}
+    assert set(rank("the IT department")) == {"c"}
 
 
 def test_another_workspace_is_never_read() -> None:
@@ -218,7 +272,7 @@ def test_find_takes_few_statements_however_many_notes_there_are() -> None:
         with CaptureQueriesContext(connection) as queries:
             rank("tea with milk")
         counts.append(len(queries) - 2)  # the two of `rank` here
-    assert counts == [7, 7]
+    assert counts == [8, 8]
 
 
 def test_postings_are_read_along_their_index() -> None:
