@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
 from typing import Any
 
 import pytest
@@ -109,3 +111,25 @@ def test_the_first_statement_is_a_write() -> None:
         AgentKey.objects.rotate(old, overlap=DAY)
     statements = [sent["sql"] for sent in queries if "SAVEPOINT" not in sent["sql"]]
     assert [statement.split()[0] for statement in statements] == ["UPDATE", "INSERT", "UPDATE"]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_several_who_rotate_a_key_at_once_one_does() -> None:
+    old = AgentKeyFactory()
+    start = Barrier(4)
+
+    def rotate(_number: int) -> str:
+        try:
+            start.wait(timeout=30)
+            AgentKey.objects.rotate(old, overlap=DAY)
+        except Refused as refusal:
+            return str(refusal)
+        finally:
+            connection.close()
+        return "rotated"
+
+    with ThreadPoolExecutor(4) as threads:
+        outcomes = list(threads.map(rotate, range(4)))
+    (new,) = AgentKey.objects.exclude(pk=old.pk)
+    replaced = f"This key was replaced already, by key {new.pk}; rotate that one."
+    assert sorted(outcomes) == [*[replaced] * 3, "rotated"]
