@@ -43,6 +43,7 @@ def check_settings(app_configs: Sequence[AppConfig] | None = None, **_: Any) -> 
         None
         if conf.usage_seconds is None
         else _whole_number("E016", "USAGE_SECONDS", conf.usage_seconds, 0, 86_400, "seconds"),
+        _policy(),
         _throttle(),
     ]
     return [message for message in found if message is not None]
@@ -178,6 +179,20 @@ def _function(number: str, name: str, value: object) -> CheckMessage | None:
     if callable(found):
         return None
     return _error(number, name, "the dotted path of a function", value)
+
+
+def _policy() -> CheckMessage | None:
+    from .policy import Policy
+
+    value: object = conf.policy
+    try:
+        found = import_string(value) if isinstance(value, str) else None
+    except ImportError:
+        found = None
+    if isinstance(found, type) and issubclass(found, Policy):
+        return None
+    wanted = "the dotted path of a subclass of django_agent_memory.policy.Policy"
+    return _error("E017", "POLICY", wanted, value)
 
 
 def _prompts() -> CheckMessage | None:

@@ -90,6 +90,11 @@ class Settings:
         return self._read("EMBEDDER", cast("str | None", None))
 
     @property
+    def policy(self) -> str:
+        """Dotted path of the class that says who may do what; see `policy.Policy`."""
+        return self._read("POLICY", "django_agent_memory.policy.Policy")
+
+    @property
     def usage_seconds(self) -> int | None:
         """Seconds for which recalls are kept in memory before they are written; None: never."""
         return self._read("USAGE_SECONDS", cast("int | None", 60))

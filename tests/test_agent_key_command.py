@@ -159,3 +159,46 @@ def test_revoke_refuses_what_means_no_key_or_several():
     for text in ("dam_nothing", "dam_Abcd", "", "9" * 40, "0", "…"):
         assert refusal("revoke", text) == nothing
     assert AgentKey.objects.usable().count() == 3
+
+
+def test_rotate_prints_the_secret_of_the_new_key_alone():
+    old, secret = AgentKey.objects.issue(
+        workspace="core", name="scribe", access="read", tools=["recall"]
+    )
+    before = timezone.now()
+    out, err = run("rotate", str(old.pk), "--overlap", "3")
+    new = AgentKey.objects.with_secret(out.strip()).get()
+    old.refresh_from_db()
+    assert (new.name, new.access, new.tools) == ("scribe", "read", ["recall"])
+    assert old.replaced_by == new
+    assert old.expires_at - before == pytest.approx(
+        datetime.timedelta(hours=3), abs=datetime.timedelta(minutes=1)
+    )
+    assert f"Key {new.pk} ({new.prefix}…) replaces key {old.pk} ({old.prefix}…)" in err
+    assert f"{old.expires_at:%Y-%m-%d %H:%M}" in err
+    assert err.endswith("This is its secret, shown only now:\n")
+    assert secret not in out + err
+
+
+def test_rotate_overlaps_a_day_unless_told_otherwise():
+    key, secret = AgentKey.objects.issue(workspace="core", name="scribe")
+    run("rotate", secret)
+    key.refresh_from_db()
+    left = key.expires_at - timezone.now()
+    assert datetime.timedelta(hours=23) < left <= datetime.timedelta(hours=24)
+
+
+@pytest.mark.parametrize("hours", ["-1", "8761", "999999999999999999"])
+def test_an_overlap_out_of_bounds_is_refused(hours: str):
+    key = issue()
+    assert "--overlap must be 0 to 8760 hours" in refusal("rotate", str(key.pk), "--overlap", hours)
+
+
+def test_what_is_over_is_not_rotated():
+    key = issue()
+    key.revoke()
+    assert "revoked or has expired" in refusal("rotate", str(key.pk))
+    assert "No agent key" in refusal("rotate", "999")
+    other = issue()
+    run("rotate", str(other.pk))
+    assert "replaced already" in refusal("rotate", str(other.pk))

@@ -41,6 +41,11 @@ SETTINGS = {
         [None, [], {"a": 5}, {"a": [5]}, {"a": [{}]}, {"a": {"part": []}}, {"a": "missing.toml"}]
         + [{"a": [{"min_weight": "x"}]}, {"a": [{"slot": 5}]}, {"a": [{"slot": "s", "limit": 0}]}],
     ),
+    "POLICY": (
+        "E017",
+        ["django_agent_memory.policy.Policy", "tests.test_policy.Closed"],
+        [None, "no.such.Policy", "", "builtins.dict", "builtins.sorted", dict],
+    ),
     "USAGE_SECONDS": ("E016", [None, 0, 60, 86_400], [-1, 86_401, "60", 1.5, True]),
     "THROTTLE": (
         "E018",

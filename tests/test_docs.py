@@ -12,7 +12,7 @@ import pytest
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 BLOCK = re.compile(r"^```(python|pycon)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\(([^)#]+)")
-EXECUTED = ["durable-runs.md", "prompts.md", "sources.md"]
+EXECUTED = ["access.md", "durable-runs.md", "prompts.md", "sources.md"]
 
 
 @pytest.mark.django_db

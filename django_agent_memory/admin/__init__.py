@@ -6,8 +6,16 @@ checked and kept in the history just as an agent's is. Importing this package re
 
 from .agent_keys import AgentKeyAdmin
 from .calls import RecordedCallAdmin
+from .grants import GrantAdmin
 from .notes import NoteAdmin
 from .revisions import RevisionAdmin
 from .workspaces import WorkspaceAdmin
 
-__all__ = ["AgentKeyAdmin", "NoteAdmin", "RecordedCallAdmin", "RevisionAdmin", "WorkspaceAdmin"]
+__all__ = [
+    "AgentKeyAdmin",
+    "GrantAdmin",
+    "NoteAdmin",
+    "RecordedCallAdmin",
+    "RevisionAdmin",
+    "WorkspaceAdmin",
+]

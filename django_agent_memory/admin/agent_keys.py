@@ -1,4 +1,4 @@
-"""Agent keys: issued once, shown once, then only ever revoked."""
+"""Agent keys: issued once, shown once, then only ever replaced or revoked."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 from django.contrib import admin, messages
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
-from django.contrib.admin.models import CHANGE
+from django.contrib.admin.models import ADDITION, CHANGE
 from django.core.exceptions import ObjectDoesNotExist, PermissionDenied
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
@@ -23,6 +23,7 @@ from . import issued, links
 from .base import Crumb, MemoryAdmin, log
 from .filters import KeyStateFilter, WorkspaceFilter
 from .forms import AgentKeyForm
+from .rotating import RotationForm
 from .shown import quiet
 
 _SAMPLE = 20
@@ -63,7 +64,9 @@ class AgentKeyAdmin(MemoryAdmin):
             about = _("The secret is shown once, after saving. Nobody can look it up later.")
             return ((None, {"fields": fields, "description": about}),)
         user = "user" if _user_exists(obj) else "gone_user"
-        known = ("workspace", "name", "access", "shown_tools", user, "prefix", "state")
+        known = ["workspace", "name", "access", "shown_tools", user, "prefix", "state"]
+        if obj.replaced_by_id is not None:
+            known.append("replacement")
         times = ("created_at", "expires_at", "last_used_at", "revoked_at")
         return ((None, {"fields": known}), (_("Times"), {"fields": times}))
 
@@ -74,6 +77,11 @@ class AgentKeyAdmin(MemoryAdmin):
     def has_revoke_permission(self, request: HttpRequest) -> bool:
         """Whether this user may revoke keys."""
         return request.user.has_perm("agent_memory.change_agentkey")
+
+    def has_rotate_permission(self, request: HttpRequest) -> bool:
+        """Whether this user may replace keys: it makes one, and sets an end to another."""
+        names = ("agent_memory.add_agentkey", "agent_memory.change_agentkey")
+        return request.user.has_perms(names)
 
     def get_form(self, request: HttpRequest, obj: Any = None, *args: Any, **kwargs: Any) -> Any:
         """Return the form class, which remembers in this session what it has issued."""
@@ -92,12 +100,7 @@ class AgentKeyAdmin(MemoryAdmin):
         nonce = request.POST.get("nonce", "")
         if object_id is not None or not issued.is_known(request.session, nonce):
             return super().changeform_view(request, object_id, form_url, extra_context)
-        self.message_user(
-            request,
-            _("This key was already issued, and its secret cannot be shown again."),
-            messages.WARNING,
-        )
-        return HttpResponseRedirect(links.to_list(self.admin_site.name, "agentkey"))
+        return self._already_issued(request)
 
     def save_form(self, request: HttpRequest, form: Any, change: Any) -> Any:
         """Return the key, with its secret beside it for as long as the request lasts."""
@@ -116,42 +119,98 @@ class AgentKeyAdmin(MemoryAdmin):
         self, request: HttpRequest, obj: Any, post_url_continue: str | None = None
     ) -> HttpResponse:
         """Show the secret, this once, on a page that nothing keeps."""
+        return self._secret_page(request, obj, obj.shown_once)
+
+    def _secret_page(self, request: HttpRequest, key: AgentKey, secret: str) -> HttpResponse:
         page = self.page(
             request,
             "secret.html",
             title=_("The key was issued"),
             crumbs=[],
-            key=obj,
-            secret=obj.shown_once,
+            key=key,
+            secret=secret,
             list_url=links.to_list(self.admin_site.name, "agentkey"),
         )
         add_never_cache_headers(page)
         return page
 
-    # Revoking
+    def _already_issued(self, request: HttpRequest) -> HttpResponse:
+        sentence = _("This key was already issued, and its secret cannot be shown again.")
+        self.message_user(request, sentence, messages.WARNING)
+        return HttpResponseRedirect(links.to_list(self.admin_site.name, "agentkey"))
+
+    # Pages of one key
 
     def own_urls(self) -> list[URLPattern]:
-        """Return the page that asks before one key is revoked."""
-        view = self.admin_site.admin_view(self.revoke_view)
-        return [path("<path:object_id>/revoke/", view, name="agent_memory_agentkey_revoke")]
+        """Return the pages that ask before one key is replaced or revoked."""
+        views = {"rotate": self.rotate_view, "revoke": self.revoke_view}
+        return [
+            path(
+                f"<path:object_id>/{name}/",
+                self.admin_site.admin_view(view),
+                name=f"agent_memory_agentkey_{name}",
+            )
+            for name, view in views.items()
+        ]
+
+    def object_tools(self, request: HttpRequest, obj: Any) -> list[Crumb]:
+        """Return the ways to replacing it and to revoking it, while that can be done."""
+        offered = []
+        if obj.is_usable and obj.replaced_by_id is None and self.has_rotate_permission(request):
+            offered.append((_("Replace…"), "rotate"))
+        if obj.revoked_at is None and self.has_revoke_permission(request):
+            offered.append((_("Revoke…"), "revoke"))
+        return [(name, self._page_of(page, obj.pk)) for name, page in offered]
+
+    def _page_of(self, page: str, pk: int | str) -> str:
+        return links.to_page(self.admin_site.name, "agentkey", page, pk)
+
+    def _one(self, request: HttpRequest, object_id: str) -> QuerySet[AgentKey]:
+        """Return the key, or nothing, having said so."""
+        keys = self.get_queryset(request)
+        keys = keys.filter(pk=object_id) if object_id.isdecimal() else keys.none()
+        if not keys:
+            self.message_user(request, _("This key does not exist."), messages.WARNING)
+        return keys
+
+    # Replacing
+
+    def rotate_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        """Ask for the overlap, and on POST replace the key and show the secret of the new one."""
+        if not self.has_rotate_permission(request):
+            raise PermissionDenied
+        if issued.is_known(request.session, request.POST.get("nonce", "")):
+            return self._already_issued(request)
+        key = self._one(request, object_id).select_related("workspace").first()
+        if key is None:
+            return HttpResponseRedirect(links.to_list(self.admin_site.name, "agentkey"))
+        form = RotationForm(request.POST if request.method == "POST" else None)
+        made = form.rotate(key, request.session) if form.is_valid() else None
+        if made is not None:
+            new, secret = made
+            log(request, [key], CHANGE, gettext("Replaced."))
+            log(request, [new], ADDITION, gettext("Replaces another."))
+            return self._secret_page(request, new, secret)
+        return self.page(
+            request,
+            "rotate.html",
+            title=_("Replace this key?"),
+            crumbs=[],
+            key=key,
+            form=form,
+            back=self._page_of("change", key.pk),
+        )
+
+    # Revoking
 
     def revoke_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
         """Ask, and on POST revoke one key."""
         if not self.has_revoke_permission(request):
             raise PermissionDenied
-        keys = self.get_queryset(request).filter(pk=object_id) if object_id.isdecimal() else None
+        keys = self._one(request, object_id)
         if not keys:
-            self.message_user(request, _("This key does not exist."), messages.WARNING)
             return HttpResponseRedirect(links.to_list(self.admin_site.name, "agentkey"))
-        return self._ask_or_revoke(
-            request, keys, back=links.to_page(self.admin_site.name, "agentkey", "change", object_id)
-        )
-
-    def object_tools(self, request: HttpRequest, obj: Any) -> list[Crumb]:
-        """Return the way to revoking it, while it is not."""
-        if obj.revoked_at is not None or not self.has_revoke_permission(request):
-            return []
-        return [(_("Revoke…"), links.to_page(self.admin_site.name, "agentkey", "revoke", obj.pk))]
+        return self._ask_or_revoke(request, keys, back=self._page_of("change", object_id))
 
     @admin.action(permissions=["revoke"], description=_("Revoke selected agent keys"))
     def revoke_selected(self, request: HttpRequest, queryset: QuerySet[AgentKey]) -> HttpResponse:
@@ -206,6 +265,12 @@ class AgentKeyAdmin(MemoryAdmin):
         """Whose it was, where that user is gone."""
         gone = gettext("user %(id)s is gone: the key is refused")
         return quiet(gone % {"id": key.user_id})
+
+    @admin.display(description=_("replaced by"))
+    def replacement(self, key: AgentKey) -> str:
+        """The key that is to be used in its place."""
+        address = self._page_of("change", str(key.replaced_by_id))
+        return format_html('<a href="{}">{}</a>', address, key.replaced_by)
 
     @admin.display(description=_("state"))
     def state(self, key: AgentKey) -> str:

@@ -81,9 +81,9 @@ class Endpoint(APIView):
             refuse_session(request._request)
         session = session_name(request._request)
         if isinstance(key, AgentKey):
-            self.access = KeyAccess(key, session)
+            self.access = KeyAccess(key, session, kwargs.get("workspace"))
         else:
-            self.access = UserAccess(request.user, session)
+            self.access = UserAccess(request.user, session, kwargs.get("workspace"))
 
     def perform_authentication(self, request: Request) -> None:
         """Set `request.user` and `request.auth`, or raise 401; makes no anonymous user."""

@@ -141,7 +141,7 @@ class WorkspaceViewSet(Resource):
         """Make a workspace; 409 if there is one with this path."""
         self.access.require("add_workspace")
         fields = read_fields(read_json(request._request), required=("path",), optional=self._fields)
-        memory = Memory(fields.pop("path"))
+        memory = self.access.memory(fields.pop("path"))
         existing = Workspace.objects.filter(path=memory.path).first()
         if existing is not None:
             raise Conflict(
@@ -156,7 +156,7 @@ class WorkspaceViewSet(Resource):
         workspace = self._one(pk)
         fields = read_fields(read_json(request._request), required=(), optional=self._fields)
         _check_changes(fields, self._fields)
-        return self._written(Memory(workspace).configure(**fields))
+        return self._written(self.access.memory(workspace.path).configure(**fields))
 
 
 class NoteViewSet(Resource):

@@ -1,6 +1,7 @@
 """The rows of a memory. All hang off a workspace, with which every unique constraint starts."""
 
 from .access import AgentKey
+from .grant import Grant
 from .journal import RecordedCall
 from .note import IndexEntry, Note
 from .posting import NoteContext, Posting
@@ -10,6 +11,7 @@ from .workspace import Workspace
 
 __all__ = [
     "AgentKey",
+    "Grant",
     "IndexEntry",
     "Note",
     "NoteContext",

@@ -9,17 +9,20 @@ from collections.abc import Sequence
 from typing import Any
 
 from django.conf import settings
-from django.db import models
-from django.db.models import Q
+from django.db import models, router, transaction
+from django.db.models import Q, Value
+from django.db.models.functions import Coalesce, Least
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
+from django_agent_memory.exceptions import Refused
 from django_agent_memory.text.gate import check_path
 
 from .fields import KeyField
 from .workspace import Workspace
 
 SECRET_PREFIX = "dam_"  # noqa: S105  (a public marker that secret scanners can look for)
+MAX_OVERLAP = datetime.timedelta(days=365)
 _SHOWN = len(SECRET_PREFIX) + 6
 
 
@@ -48,12 +51,14 @@ class AgentKeyQuerySet(models.QuerySet["AgentKey"]):
         access: str = "read-write",
         tools: Sequence[str] | None = None,
         user: Any = None,
+        user_id: Any = None,
         expires_at: datetime.datetime | None = None,
     ) -> tuple[AgentKey, str]:
         """Make a key and return it with its secret, which is stored nowhere: show it now.
 
         `workspace` is one, or a path whose workspace is made if it is missing. `tools` limits the
-        key to those tools; None is every tool that `access` allows.
+        key to those tools; None is every tool that `access` allows. The user it belongs to is given
+        as such or by primary key.
         """
         if isinstance(workspace, str):
             workspaces = Workspace.objects.using(self.db)
@@ -67,10 +72,46 @@ class AgentKeyQuerySet(models.QuerySet["AgentKey"]):
             access=access,
             tools=None if tools is None else list(tools),
             # By its key: users may live in another database, and then no object may be assigned.
-            user_id=None if user is None else user.pk,
+            user_id=user_id if user is None else user.pk,
             expires_at=expires_at,
         )
         return key, secret
+
+    def rotate(self, key: AgentKey, *, overlap: datetime.timedelta) -> tuple[AgentKey, str]:
+        """Make a key on the terms of `key`, its expiry too; return it with its secret.
+
+        The old key expires when the overlap (0 to 365 days) is over, or before, if it was to.
+        Raises `Refused` if it is revoked or has expired, as who holds it is not to get another, and
+        if it has been replaced already.
+        """
+        if not datetime.timedelta(0) <= overlap <= MAX_OVERLAP:
+            raise Refused(f"The overlap must be 0 to {MAX_OVERLAP.days} days.")
+        alias = router.db_for_write(AgentKey)
+        keys = AgentKey.objects.using(alias)
+        with transaction.atomic(using=alias):
+            # The write comes first: SQLite could not make a writer of a transaction that has read,
+            # and elsewhere whoever rotates or revokes the same key meanwhile waits.
+            end = Value(timezone.now() + overlap, output_field=models.DateTimeField())
+            soonest = Least(Coalesce("expires_at", end), end)
+            rotatable = keys.usable().filter(pk=key.pk, replaced_by=None)
+            if not rotatable.update(expires_at=soonest):
+                raise Refused(_not_rotatable(keys.filter(pk=key.pk).first()))
+            new, secret = keys.issue(
+                workspace=key.workspace,
+                name=key.name,
+                access=key.access,
+                tools=key.tools,
+                user_id=key.user_id,
+                expires_at=key.expires_at,
+            )
+            keys.filter(pk=key.pk).update(replaced_by=new)
+        return new, secret
+
+
+def _not_rotatable(key: AgentKey | None) -> str:
+    if key is not None and key.replaced_by_id is not None:
+        return f"This key was replaced already, by key {key.replaced_by_id}; rotate that one."
+    return "This key is revoked or has expired; issue a new one."
 
 
 class AgentKey(models.Model):
@@ -112,6 +153,15 @@ class AgentKey(models.Model):
     expires_at = models.DateTimeField(_("expires"), null=True, blank=True)
     revoked_at = models.DateTimeField(_("revoked"), null=True, blank=True, editable=False)
     last_used_at = models.DateTimeField(_("last used"), null=True, blank=True, editable=False)
+    replaced_by = models.ForeignKey(
+        "self",
+        models.SET_NULL,
+        null=True,
+        blank=True,
+        editable=False,
+        related_name="+",
+        verbose_name=_("replaced by"),
+    )
 
     objects = AgentKeyQuerySet.as_manager()
 

@@ -79,6 +79,10 @@ class Workspace(models.Model):
         verbose_name = _("workspace")
         verbose_name_plural = _("workspaces")
         ordering = ("path",)
+        permissions = [
+            ("read_notes", "Can read the notes of a workspace"),
+            ("write_notes", "Can read and write the notes of a workspace"),
+        ]
 
     def __str__(self) -> str:
         return str(self.path)

@@ -40,12 +40,12 @@ class Router:
 TURN = """
 import django
 django.setup()
-from django.contrib.auth.models import User
+from django.contrib.auth.models import Group, User
 from django.core.management import call_command
 from django.db import connections
 from django.test import Client
 from django_agent_memory.memory import Memory
-from django_agent_memory.models import AgentKey, Note, Workspace
+from django_agent_memory.models import AgentKey, Grant, Note, Workspace
 from tests.admin.browser import fields_of
 
 for alias in ("default", "memory"):
@@ -69,8 +69,28 @@ assert Memory("core").recall("k").body == "c"
 issued = send(A + "agentkey/add/", workspace=workspace.pk, name="scribe", user=user.pk)
 assert issued.status_code == 200, issued.content
 assert AgentKey.objects.get().user_id == user.pk
+granted = send(A + "grant/add/", workspace=workspace.pk, user=user.pk, access="read")
+assert granted.status_code == 302, granted.content
+grant = Grant.objects.get()
+assert (grant.user_id, grant._state.db) == (user.pk, "memory")
+group = Group.objects.create(name="desk")
+assert send(A + "grant/add/", workspace=workspace.pk, group=group.pk).status_code == 302
+assert "ada</bdi> (user)" in browser.get(A + "grant/").content.decode()
+assert "desk</bdi> (group)" in browser.get(A + "grant/").content.decode()
+user.groups.add(group)
+assert Grant.objects.of(user).count() == 2
+assert send(f"{A}grant/{grant.pk}/change/", access="read-write").status_code == 302
+assert browser.post(f"{A}grant/{grant.pk}/delete/", {"post": "yes"}).status_code == 302
+reader = User.objects.create_user("bob")
+group.user_set.add(reader)
+http = Client()
+http.force_login(reader)
+assert http.get("/memory/tools/core/list_memories/").status_code == 200
+assert len(http.get("/memory/notes/").json()["results"]) == 1
+assert http.get("/memory/tools/other/list_memories/").status_code == 404
+reader.delete()
 K = "?workspace=core&key=k"
-PAGES = ["note/", "workspace/", "revision/", "agentkey/", "recordedcall/"]
+PAGES = ["note/", "workspace/", "revision/", "agentkey/", "grant/", "recordedcall/"]
 PAGES += [f"revision/timeline/{K}", f"revision/compare/{K}&a=1&b=2"]
 for page in (*PAGES, f"workspace/{workspace.pk}/index/"):
     assert browser.get(A + page).status_code == 200, page

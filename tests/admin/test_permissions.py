@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from django.contrib.auth.models import Group
 from django.test import Client
 
 from django_agent_memory.admin import links
 from django_agent_memory.memory import Memory
-from django_agent_memory.models import AgentKey, Note, RecordedCall, Revision
+from django_agent_memory.models import AgentKey, Grant, Note, RecordedCall, Revision
 
 from .browser import fields_of
 from .conftest import note_of, note_url, url, workspace_of
@@ -23,6 +24,7 @@ def pages(memory: Memory) -> dict[str, str]:
     memory.remember("k", "s", "the new body")
     Memory("core", run="r").recall("k")
     key, _ = AgentKey.objects.issue(workspace="core", name="scribe")
+    grant = Grant.objects.give(workspace="core", group=Group.objects.create(name="desk"))
     return {
         "notes": url("note", "changelist"),
         "note": note_url(memory),
@@ -47,6 +49,11 @@ def pages(memory: Memory) -> dict[str, str]:
         "key": url("agentkey", "change", key),
         "add key": url("agentkey", "add"),
         "revoke": url("agentkey", "revoke", key),
+        "replace": url("agentkey", "rotate", key),
+        "grants": url("grant", "changelist"),
+        "grant": url("grant", "change", grant),
+        "add grant": url("grant", "add"),
+        "take grant": url("grant", "delete", grant),
     }
 
 
@@ -76,7 +83,12 @@ ALLOWED = {
     ("view_agentkey",): {"keys", "key"},
     ("change_agentkey",): {"keys", "key", "revoke"},
     ("add_agentkey",): {"add key"},
+    ("add_agentkey", "change_agentkey"): {"keys", "key", "add key", "revoke", "replace"},
     ("delete_agentkey",): set(),
+    ("view_grant",): {"grants", "grant"},
+    ("change_grant",): {"grants", "grant"},
+    ("add_grant",): {"add grant"},
+    ("delete_grant",): {"take grant"},
 }
 
 

@@ -65,10 +65,11 @@ def every_page(admin: Client, memory: Memory) -> dict[str, Any]:
     key = AgentKey.objects.get()
     pages = {
         name: admin.get(url(name, "changelist"))
-        for name in ("note", "workspace", "revision", "agentkey", "recordedcall")
+        for name in ("note", "workspace", "revision", "agentkey", "grant", "recordedcall")
     }
     pages |= {
-        f"add {name}": admin.get(url(name, "add")) for name in ("note", "workspace", "agentkey")
+        f"add {name}": admin.get(url(name, "add"))
+        for name in ("note", "workspace", "agentkey", "grant")
     }
     pages |= {
         "note page": admin.get(url("note", "change", note)),
@@ -86,6 +87,7 @@ def every_page(admin: Client, memory: Memory) -> dict[str, Any]:
         ),
         "key page": admin.get(url("agentkey", "change", key)),
         "revoke": admin.get(url("agentkey", "revoke", key)),
+        "replace": admin.get(url("agentkey", "rotate", key)),
         "filtered": admin.get(
             url("revision", "changelist"), {"key": note.key, "workspace": note.key, "actor": "x"}
         ),
@@ -165,7 +167,7 @@ def test_damage_breaks_no_page(admin: Client) -> None:
     Memory("core", run="r").recall("k")
     RecordedCall.objects.update(answer="{")
     Revision.objects.filter(number=1).update(operation="?")
-    for name in ("note", "workspace", "revision", "agentkey", "recordedcall"):
+    for name in ("note", "workspace", "revision", "agentkey", "grant", "recordedcall"):
         assert admin.get(url(name, "changelist")).status_code == 200
     assert admin.get(url("workspace", "index", workspace_of(memory))).status_code == 200
     for page in ("change", "forget"):

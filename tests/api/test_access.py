@@ -9,6 +9,7 @@ from urllib.parse import quote
 import pytest
 from django.test import Client
 
+from django_agent_memory import policy
 from django_agent_memory.memory import Memory
 from django_agent_memory.models import IndexEntry, Note, Revision, Workspace
 from tests.factories import NoteFactory, UserFactory
@@ -253,6 +254,43 @@ def test_a_key_does_not_configure_workspaces(agent: Agent) -> None:
 
 
 # Users
+
+
+class OwnWorkspaces(policy.Policy):
+    """A user reaches the workspace that is named after them, and no other."""
+
+    def user_may(self, user: Any, permission: str, path: str) -> bool:
+        return path == user.username and permission in (*policy.READS, *policy.WRITES)
+
+    def user_workspaces(self, user: Any, permission: str) -> Any:
+        return Workspace.objects.filter(path=user.username)
+
+
+def test_a_policy_of_the_site(settings: Any) -> None:
+    settings.AGENT_MEMORY_POLICY = f"{__name__}.OwnWorkspaces"
+    for path in ("ada", "bob"):
+        Memory(path).remember("k", "s", path)
+    client = Client(raise_request_exception=False)
+    client.force_login(UserFactory(username="ada", is_superuser=True))
+    kind = {"content_type": "application/json"}
+    assert client.get("/memory/tools/ada/recall/?key=k").json()["body"] == "ada"
+    for address in ("bob", "nowhere"):
+        assert_problem(client.get(f"/memory/tools/{address}/recall/?key=k"), 404)
+    rows = client.get("/memory/notes/").json()["results"]
+    assert [row["workspace"] for row in rows] == ["ada"]
+    assert_problem(client.post("/memory/workspaces/", {"path": "ada/new"}, **kind), 404)
+
+
+def test_a_right_to_a_workspace_that_is_not_there_makes_none(settings: Any) -> None:
+    settings.AGENT_MEMORY_POLICY = f"{__name__}.OwnWorkspaces"
+    client = Client(raise_request_exception=False)
+    client.force_login(UserFactory(username="ada"))
+    response = client.post(
+        "/memory/tools/ada/remember/", CALLS["remember"], content_type="application/json"
+    )
+    assert "agent_memory.add_workspace" in assert_problem(response, 403)["detail"]
+    assert not Workspace.objects.exists()
+
 
 NEEDED = {
     "remember": ("add_note", "change_note"),

@@ -1,11 +1,11 @@
-"""`manage.py agent_key create|list|revoke`: the keys agents carry, from a shell."""
+"""`manage.py agent_key create|list|rotate|revoke`: the keys agents carry, from a shell."""
 
 from __future__ import annotations
 
 import datetime
 from argparse import ArgumentParser
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, cast
 
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import AbstractBaseUser
@@ -14,19 +14,22 @@ from django.utils import timezone
 
 from django_agent_memory.exceptions import Refused
 from django_agent_memory.models import AgentKey, Workspace
+from django_agent_memory.models.access import MAX_OVERLAP
 from django_agent_memory.text import gate, rendering
 from django_agent_memory.tools import TOOLS
 
 MAX_DAYS = 36_500
+MAX_HOURS = MAX_OVERLAP // datetime.timedelta(hours=1)
 _MAX_NAME_LENGTH = 200
 _MAX_ID_DIGITS = 18
+_MEANT = "as `list` shows it; a whole secret does too"
 _HEADINGS = ("ID", "PREFIX", "NAME", "WORKSPACE", "ACCESS", "TOOLS", "STATE", "LAST USED")
 
 
 class Command(BaseCommand):
-    """Make, show and revoke agent keys. What cannot be done is said in one sentence."""
+    """Make, show, rotate and revoke agent keys. What cannot be done is said in one sentence."""
 
-    help = "Make, list and revoke the keys with which agents reach a workspace over HTTP."
+    help = "Make, list, rotate and revoke the keys with which agents reach a workspace over HTTP."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         actions = parser.add_subparsers(dest="action", required=True)
@@ -43,13 +46,27 @@ class Command(BaseCommand):
         create.add_argument("--days", type=int, metavar="N", help="expires after N days")
         listing = actions.add_parser("list", help="show the keys, newest first")
         listing.add_argument("--workspace", metavar="PATH", help="only those of this workspace")
-        revoke = actions.add_parser("revoke", help="make a key unusable from now on")
-        revoke.add_argument(
-            "key", metavar="PREFIX_OR_ID", help="as `list` shows it; a whole secret does too"
+        rotate = actions.add_parser(
+            "rotate", help="make a key on the same terms and print its secret, once"
         )
+        rotate.add_argument("key", metavar="PREFIX_OR_ID", help=_MEANT)
+        rotate.add_argument(
+            "--overlap",
+            type=int,
+            default=24,
+            metavar="HOURS",
+            help="hours for which the old key goes on working (default: 24)",
+        )
+        revoke = actions.add_parser("revoke", help="make a key unusable from now on")
+        revoke.add_argument("key", metavar="PREFIX_OR_ID", help=_MEANT)
 
     def handle(self, *args: Any, action: str, **options: Any) -> None:
-        actions = {"create": self._create, "list": self._list, "revoke": self._revoke}
+        actions = {
+            "create": self._create,
+            "list": self._list,
+            "rotate": self._rotate,
+            "revoke": self._revoke,
+        }
         try:
             actions[action](options)
         except Refused as refusal:
@@ -86,6 +103,21 @@ class Command(BaseCommand):
             self.stdout.write(_table([_HEADINGS, *rows]))
         else:
             self.stdout.write("There are no agent keys.")
+
+    def _rotate(self, options: dict[str, Any]) -> None:
+        hours = options["overlap"]
+        if not 0 <= hours <= MAX_HOURS:
+            raise CommandError(f"--overlap must be 0 to {MAX_HOURS} hours, not {hours}.")
+        old = _find(options["key"])
+        new, secret = AgentKey.objects.rotate(old, overlap=datetime.timedelta(hours=hours))
+        old.refresh_from_db(fields=["expires_at"])
+        end = cast("datetime.datetime", old.expires_at).isoformat(" ", "minutes")
+        self.stderr.write(
+            f"Key {new.pk} ({new.prefix}…) replaces key {old.pk} ({old.prefix}…), "
+            f"which works until {end}. This is its secret, shown only now:",
+            style_func=str,
+        )
+        self.stdout.write(secret)
 
     def _revoke(self, options: dict[str, Any]) -> None:
         key = _find(options["key"])
