@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.apps import AppConfig, apps
 from django.core.signals import request_finished
 from django.db.models.signals import post_migrate
@@ -20,17 +22,25 @@ class AgentMemoryConfig(AppConfig):
         from django.contrib.auth.signals import user_logged_out
 
         from . import checks  # noqa: F401  (importing registers them)
-        from .search.upkeep import after_migrate
         from .sessions import after_logout
         from .signals import erased
-        from .sources.starting import after_migrate as run_sources
         from .usage import after_request
 
-        post_migrate.connect(after_migrate, sender=self)
-        post_migrate.connect(run_sources, sender=self)
+        # For every sender: one is known by its address, which the next may have.
+        post_migrate.connect(_after_migrate)
         user_logged_out.connect(after_logout)
         request_finished.connect(after_request)
         if apps.is_installed("django.contrib.admin"):
             from .admin_log import after_erase
 
             erased.connect(after_erase)
+
+
+def _after_migrate(*, app_config: AppConfig, **options: Any) -> None:
+    """Bring back what a migration may have taken, then run the sources that the site names."""
+    from .search import upkeep
+    from .sources import starting
+
+    if app_config.label == AgentMemoryConfig.label:
+        upkeep.after_migrate(**options)
+        starting.after_migrate(**options)

@@ -401,7 +401,7 @@ def test_statements_of_each_verb(django_assert_num_queries: Any) -> None:
     with django_assert_num_queries(8 + brackets):
         memory.forget("x/b")
     with django_assert_num_queries(9 + brackets):
-        memory.apply([Save(key=f"n{n}", summary="s", body="b") for n in range(90)])
+        memory.apply([Save(key=f"n{n}", summary="s", body="b") for n in range(30)])
     with django_assert_num_queries(1):
         memory.recall("a")
     with django_assert_num_queries(1):

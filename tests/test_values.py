@@ -517,7 +517,7 @@ def test_statements_of_each_verb(django_assert_num_queries: Any) -> None:
         values["new"] = 1
     # Of many keys, notes and index entries are read apart from the workspace.
     with django_assert_num_queries(8 + brackets):
-        values.update({f"n{n}": n for n in range(60)})
+        values.update({f"n{n}": n for n in range(30)})
     with django_assert_num_queries(1):
         assert "k" in values
     for read in (values.list, values.keys, values.values().__len__, lambda: dict(values.items())):
@@ -526,7 +526,7 @@ def test_statements_of_each_verb(django_assert_num_queries: Any) -> None:
     with django_assert_num_queries(2 + brackets):
         assert not values.delete("missing")
     with django_assert_num_queries(9 + brackets):
-        assert values.clear() == 62
+        assert values.clear() == 32
     with django_assert_num_queries(4 + brackets):
         assert values.clear() == 0
 

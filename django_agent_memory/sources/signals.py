@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from functools import partial
 from typing import Any
 
 from django.db import models, transaction
@@ -59,9 +58,10 @@ class ModelSource:
 
     def _receive(self, *, instance: models.Model, using: str, **_: Any) -> None:
         # The primary key is taken now: after a delete the instance has none.
-        follow = partial(self._follow, instance.pk, using)
+        pk = instance.pk
         try:
-            transaction.on_commit(follow, using=using, robust=True)
+            # No partial: it has no name, by which Django logs what it raises.
+            transaction.on_commit(lambda: self._follow(pk, using), using=using, robust=True)
         except TransactionManagementError:
             # The caller commits by hand, of which Django says nothing; the save must stand.
             logger.exception("%s %s is not followed.", self.model._meta.label_lower, instance.pk)

@@ -49,7 +49,8 @@ _JOINERS = r"./_:@\\-"
 _JOINER = re.compile(f"[{_JOINERS}]")
 _HUMP = re.compile("(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _GROUPED_NUMBER = re.compile(r"(?<![\d.,])\d{1,3}(?:,\d{3})+(?![\d,])", re.ASCII)
-_ISO_DATE = re.compile(r"\b(\d{4})-(\d\d)-(\d\d)(?!\d)", re.ASCII)
+# No letter stands before it but one of a script without spaces.
+_ISO_DATE = re.compile(rf"(?<![^\W{_UNSPACED}])([0-9]{{4}})-([0-9]{{2}})-([0-9]{{2}})(?![0-9])")
 _NUMBER = re.compile(r"0*(\d+)(?:st|nd|rd|th|s)?", re.ASCII)
 _MEASURE = re.compile(r"(\d+)([a-z]+)", re.ASCII)
 # Where English spells both -ise and -ize, the stemmer knows -ize only.

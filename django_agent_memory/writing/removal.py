@@ -7,7 +7,6 @@ section as every write.
 from __future__ import annotations
 
 import datetime
-from functools import partial
 from typing import Any
 
 from django.db import models, router, transaction
@@ -82,7 +81,10 @@ def erase(path: str, key: str | None = None, *, using: str | None = None) -> Era
             return Erased(notes=0, index_entries=0, revisions=0, recorded_calls=0)
         keys = frozenset([key]) if key is not None else _keys_of(workspace, alias)
         done = _erase(workspace, key, alias)
-        tell = partial(erased.send_robust, Workspace, workspace=path, keys=keys, whole=key is None)
+
+        def tell() -> None:
+            erased.send_robust(Workspace, workspace=path, keys=keys, whole=key is None)
+
         transaction.on_commit(tell, using=alias, robust=True)
         return done
 

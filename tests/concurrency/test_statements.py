@@ -85,5 +85,5 @@ def test_reads_of_many_keys_are_locking_reads_too(memory: Memory) -> None:
 
 def test_many_changes_take_two_statements_more_than_one(memory: Memory) -> None:
     one = statements(lambda: memory.remember("many/one", "A line", "A body"))
-    saves = [Save(key=f"many/{number}", summary="A line", body="B") for number in range(50)]
+    saves = [Save(key=f"many/{number}", summary="A line", body="B") for number in range(30)]
     assert len(statements(lambda: memory.apply(saves))) == len(one) + 2
