@@ -41,6 +41,7 @@ _CHECKS: dict[str, Callable[[Any, str], Any]] = {
 
 _TEXT = ("pk", "key", "body", "body_is_json", "entry__summary")
 _TIMES = ("revision", "created_at", "updated_at")
+_WEIGHT = len(_TEXT) + len(_TIMES) + COLUMNS.index("weight")
 
 
 class Known(TypedDict, total=False):
@@ -149,9 +150,11 @@ def find(
         return ()
     if not query:
         rows = _in_order(_fitting(path, question, using, session))[:limit]
-        decided = ("weight", "recency", "specificity")
-        found = rows.values_list(*decided, *_TEXT, *_TIMES, *COLUMNS)
-        return tuple(_found(row[3:], parts=ties(*row[:3])) for row in found)
+        found = rows.values_list(*_TEXT, *_TIMES, *COLUMNS, "specificity", "recency")
+        return tuple(
+            _found(row, parts=ties(row[_WEIGHT], recency, specificity))
+            for *row, specificity, recency in found
+        )
     ranked = _ranked(path, question, limit, using, session)
     rows_by_pk = _rows([one.pk for one in ranked], using)
     return tuple(
@@ -275,9 +278,7 @@ def _rows(pks: Sequence[int], using: str) -> dict[int, tuple[Any, ...]]:
     return rows
 
 
-def _found(
-    row: tuple[Any, ...], score: float = 0.0, parts: dict[str, float] | None = None
-) -> Found:
+def _found(row: Sequence[Any], score: float = 0.0, parts: dict[str, float] | None = None) -> Found:
     _pk, key, text, is_json, summary, revision, created_at, updated_at, *details = row
     return Found(
         key=key,
