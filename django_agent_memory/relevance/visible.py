@@ -21,6 +21,7 @@ class Visible:
     def __init__(self, notes: NoteQuerySet) -> None:
         self._notes = notes.order_by()
         self._connection = connections[notes.db]
+        self._few: dict[int, set[int] | None] = {}
 
     @cached_property
     def condition(self) -> tuple[str, tuple[Any, ...]]:
@@ -32,10 +33,12 @@ class Visible:
         return sql, tuple(params)
 
     def few(self, most: int) -> set[int] | None:
-        """Return all positions, None if there are more than `most`."""
-        sql, params = self.condition
-        found = self._positions(f"{sql} LIMIT {most + 1}", params)
-        return found if len(found) <= most else None
+        """Return all positions, None if there are more than `most`; read once."""
+        if most not in self._few:
+            sql, params = self.condition
+            found = self._positions(f"{sql} LIMIT {most + 1}", params)
+            self._few[most] = found if len(found) <= most else None
+        return self._few[most]
 
     def among(self, positions: Collection[int]) -> set[int]:
         """Return those of the positions."""

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 _ROWS_A_STATEMENT = 5_000
 
+COUNTED = (Posting, NoteContext)
+"""The rows that find reads beside the notes."""
+
 
 @dataclass(frozen=True, slots=True)
 class Document:
@@ -145,14 +148,13 @@ def recount(transcript: Transcript, kept: Collection[Document]) -> None:
 def forget_all(transcript: Transcript) -> Removed:
     """Take away what is counted of all notes of the workspace."""
     transcript.workspace.counted_notes = transcript.workspace.counted_terms = 0
-    models = (Posting, NoteContext)
     of_workspace = {"workspace": transcript.workspace}
-    return Removed(*(transcript.rows(m).filter(**of_workspace).delete()[0] for m in models))
+    return Removed(*(transcript.rows(m).filter(**of_workspace).delete()[0] for m in COUNTED))
 
 
 def take_away(transcript: Transcript, positions: Collection[int]) -> None:
     """Take away what is counted of the notes at these positions."""
-    for model in (Posting, NoteContext):
+    for model in COUNTED:
         _take_away(transcript, model, positions)
 
 

@@ -16,11 +16,10 @@ from django.db.models import Count, Exists, OuterRef, Sum
 from django_agent_memory.models import Note, NoteContext, Posting, Workspace
 
 from .channel import Transcript
-from .postings import documents, recount, take_away
+from .postings import COUNTED, documents, recount, take_away
 from .state import State
 
 _BATCH = 500
-_COUNTED = (Posting, NoteContext)
 
 
 def stale_notes(workspace: Workspace, states: dict[str, State], using: str) -> set[str]:
@@ -42,7 +41,7 @@ def stale_notes(workspace: Workspace, states: dict[str, State], using: str) -> s
 
 def is_stale(workspace: Workspace, using: str) -> bool:
     """Whether notes are counted that are not there, or the sums are not those of the notes."""
-    if any(_orphans(model, workspace, using).exists() for model in _COUNTED):
+    if any(_orphans(model, workspace, using).exists() for model in COUNTED):
         return True
     current = Workspace.objects.using(using).filter(pk=workspace.pk)
     return current.values_list("counted_notes", "counted_terms").first() != _sums(workspace, using)
@@ -67,7 +66,7 @@ def displace(transcript: Transcript, keys: Iterable[str]) -> None:
 
 def recount_workspace(workspace: Workspace, using: str) -> None:
     """Count no note that is not there, and sum up anew."""
-    for model in _COUNTED:
+    for model in COUNTED:
         orphans = _orphans(model, workspace, using).values_list("position", flat=True)
         positions = sorted(set(orphans))
         for start in range(0, len(positions), _BATCH):
