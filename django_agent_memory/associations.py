@@ -17,17 +17,17 @@ from django.utils.module_loading import import_string
 from . import writing
 from .conf import conf
 from .exceptions import Conflict, Refused
-from .models import Note, NoteContext, Workspace
+from .models import IndexEntry, Note, NoteContext, Workspace
 from .models.details import COLUMNS, details_of
 from .models.note import NoteQuerySet, body_value
 from .models.posting import private_context
 from .relevance import ties
+from .relevance.rows import columns_of, read_notes, workspace_at
 from .results import Finding, Found, Outcome, fields_of
 from .text import gate
 from .writing import details as rules
 
 _TRIES = 10
-_BATCH = 500
 
 _CHECKS: dict[str, Callable[[Any, str], Any]] = {
     "kind": rules.check_name,
@@ -39,8 +39,13 @@ _CHECKS: dict[str, Callable[[Any, str], Any]] = {
     "min_weight": rules.check_weight,
 }
 
-_TEXT = ("pk", "key", "body", "body_is_json", "entry__summary")
+_TEXT = ("id", "key", "body", "body_is_json", "entry__summary")
 _TIMES = ("revision", "created_at", "updated_at")
+_SHOWN = (
+    *columns_of(Note, *_TEXT[:-1]),
+    *columns_of(IndexEntry, "summary"),
+    *columns_of(Note, *_TIMES, *COLUMNS),
+)
 _WEIGHT = len(_TEXT) + len(_TIMES) + COLUMNS.index("weight")
 
 
@@ -214,10 +219,9 @@ def _found_keys(path: str, question: Question, using: str, session: str) -> list
 def _ranked(
     path: str, question: Question, limit: int | None, using: str, session: str
 ) -> list[Any]:
-    workspaces = Workspace.objects.using(using).filter(path=path).values_list("pk", flat=True)[:1]
-    if not workspaces:
+    workspace = workspace_at(path, using)
+    if workspace is None:
         return []
-    (workspace,) = workspaces
     rank = import_string(conf.ranker)
     notes = Note.objects.using(using).filter(workspace=workspace).live(session=session)
     notes = _filtered(notes, question, path, session)
@@ -270,12 +274,7 @@ def _in_order(notes: NoteQuerySet) -> NoteQuerySet:
 
 
 def _rows(pks: Sequence[int], using: str) -> dict[int, tuple[Any, ...]]:
-    notes = Note.objects.using(using)
-    rows: dict[int, tuple[Any, ...]] = {}
-    for start in range(0, len(pks), _BATCH):
-        batch = notes.filter(pk__in=pks[start : start + _BATCH])
-        rows.update((row[0], row) for row in batch.values_list(*_TEXT, *_TIMES, *COLUMNS))
-    return rows
+    return {row[0]: row for row in read_notes(pks, _SHOWN, using)}
 
 
 def _found(row: Sequence[Any], score: float = 0.0, parts: dict[str, float] | None = None) -> Found:

@@ -36,7 +36,7 @@ class NoteQuerySet(models.QuerySet["Note"]):
 
     def live(self, now: datetime.datetime | None = None, *, session: str = "") -> NoteQuerySet:
         """All that a read may show: not past their expiry, and of no other session."""
-        return self.seen_in(session).unexpired(now)
+        return self.filter(seen_in(session), _unexpired(now))
 
     def seen_in(self, session: str) -> NoteQuerySet:
         """Those that all share, and those that the session has to itself."""
@@ -48,7 +48,7 @@ class NoteQuerySet(models.QuerySet["Note"]):
 
     def unexpired(self, now: datetime.datetime | None = None) -> NoteQuerySet:
         """Those that do not expire, or not yet."""
-        return self.filter(Q(expires_at=None) | Q(expires_at__gt=now or timezone.now()))
+        return self.filter(_unexpired(now))
 
     def expired(self, now: datetime.datetime | None = None) -> NoteQuerySet:
         """Those that are past their expiry and wait for their tombstone."""
@@ -281,6 +281,10 @@ def seen_in(session: str) -> Q:
     """
     shared = ~Q(session__gt="")
     return shared | Q(session=session) if session else shared
+
+
+def _unexpired(now: datetime.datetime | None) -> Q:
+    return Q(expires_at=None) | Q(expires_at__gt=now or timezone.now())
 
 
 def after_all_with(prefix: str) -> str | None:

@@ -43,8 +43,7 @@ PARTS = (
 
 def score(parts: Parts) -> float:
     """Return the sum of the parts; the last one, `present`, multiplies that of the others."""
-    *others, present = parts
-    return sum(others) * (1 + present)
+    return sum(parts[:-1]) * (1 + parts[-1])
 
 
 @dataclass(frozen=True, slots=True)

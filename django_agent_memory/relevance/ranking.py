@@ -35,8 +35,9 @@ class Ranking:
         self._subject = who.pop() if len(who) == 1 else None
         self._number_asked = asks_for_number(query)
         self._newest = tables.newest_position() if asks_for_present(query) else 0
-        self._before: dict[int, list[int]] = defaultdict(list)
-        self._after: dict[int, list[int]] = defaultdict(list)
+        # The best score of a note's own words among those just before it and just after it.
+        self._before: dict[int, float] = {}
+        self._after: dict[int, float] = {}
         self._of_context: dict[str, float] = {}
         self._pairs: dict[int, float] = defaultdict(float)
 
@@ -45,11 +46,9 @@ class Ranking:
         near = set(shortlist)
         for position, before, after in self._tables.neighbours(near):
             if before is not None:
-                self._before[position].append(before)
-                self._after[before].append(position)
+                self._follow(before, position)
             if after is not None:
-                self._after[position].append(after)
-                self._before[after].append(position)
+                self._follow(position, after)
         candidates = near.union(self._before, self._after)
         self._found.add_places(self._tables, candidates - self._found.places.keys())
         candidates &= self._found.places.keys()
@@ -62,8 +61,8 @@ class Ranking:
         own, place = self._found.own, self._found.places[position]
         return (
             own.get(position, 0.0),
-            formula.BEFORE * _best(own, self._before.get(position)),
-            formula.AFTER * _best(own, self._after.get(position)),
+            formula.BEFORE * self._before.get(position, 0.0),
+            formula.AFTER * self._after.get(position, 0.0),
             formula.CONTEXT * _best(self._of_context, self._found.contexts.get(position)),
             formula.TIED if position in self._tied else 0.0,
             formula.SUBJECT if self._subject and place[4] == self._subject else 0.0,
@@ -72,6 +71,12 @@ class Ranking:
             formula.NUMBER if self._number_asked and place[3] else 0.0,
             formula.PRESENT * position / self._newest if self._newest else 0.0,
         )
+
+    def _follow(self, first: int, second: int) -> None:
+        """Take note that the second was stored next after the first in one of their contexts."""
+        own, before, after = self._found.own, self._before, self._after
+        before[second] = max(before.get(second, 0.0), own.get(first, 0.0))
+        after[first] = max(after.get(first, 0.0), own.get(second, 0.0))
 
     def _score_contexts(self, candidates: set[int]) -> None:
         """Set the BM25 of the candidates' contexts, each with its notes as one document.

@@ -7,12 +7,11 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from heapq import nlargest
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any
 
 from django.utils import timezone
 
 from django_agent_memory.analysing import analyse_query
-from django_agent_memory.models import NoteUsage
 from django_agent_memory.models.note import NoteQuerySet
 from django_agent_memory.text.asking import named_contexts
 
@@ -21,7 +20,7 @@ from .formula import PARTS
 from .meaning import MOST_EMBEDDED, embedder, meanings
 from .ranking import Ranking
 from .tables import Tables
-from .visible import Visible
+from .visible import Seen, Visible
 
 _FIRST_CHUNK = 20
 _LARGEST_CHUNK = 5_000
@@ -41,22 +40,6 @@ class Ranked:
     parts: dict[str, float]
 
 
-class _Row(NamedTuple):
-    pk: int
-    position: int
-    weight: float
-    recency: datetime.datetime
-    specificity: int
-    key: str
-
-    def ties(self) -> dict[str, float]:
-        return ties(self.weight, self.recency, self.specificity)
-
-    def order(self) -> tuple[object, ...]:
-        """Sort by weight, recency, specificity, key: what decides between equal scores."""
-        return (-self.weight, -self.recency.timestamp(), -self.specificity, self.key)
-
-
 def ties(weight: float, recency: datetime.datetime, specificity: int) -> dict[str, float]:
     """Return what decides between notes of equal scores, in this order: the larger one first.
 
@@ -65,6 +48,15 @@ def ties(weight: float, recency: datetime.datetime, specificity: int) -> dict[st
     moments = timezone.make_aware(recency) if timezone.is_naive(recency) else recency
     seconds = moments.timestamp()
     return {"weight": weight, "recency": seconds, "specificity": float(specificity)}
+
+
+def _ties(row: Seen) -> dict[str, float]:
+    return ties(row.weight, row.recency, row.specificity)
+
+
+def _order(row: Seen) -> tuple[object, ...]:
+    """Sort by weight, recency, specificity, key: what decides between equal scores."""
+    return (-row.weight, -row.recency.timestamp(), -row.specificity, row.key)
 
 
 def rank(
@@ -81,7 +73,7 @@ def rank(
     """
     notes = notes.using(using)
     if not query.strip():
-        return [Ranked(pk=row.pk, score=0.0, parts=row.ties()) for row in _unranked(notes, limit)]
+        return [Ranked(pk=row.pk, score=0.0, parts=_ties(row)) for row in _unranked(notes, limit)]
     asked, names = analyse_query(query), named_contexts(query)
     if limit == 0 or not (asked or names):
         return []
@@ -97,15 +89,15 @@ def rank(
         scored = [(score + meaning.get(position, 0.0), position) for score, position in scored]
     return [
         Ranked(pk=row.pk, score=score, parts=_parts(ranking, row, meaning))
-        for score, row in islice(_in_order(notes, scored, workspace, limit), limit)
+        for score, row in islice(_in_order(visible, scored, limit), limit)
     ]
 
 
-def _parts(ranking: Ranking, row: _Row, meaning: dict[int, float]) -> dict[str, float]:
+def _parts(ranking: Ranking, row: Seen, meaning: dict[int, float]) -> dict[str, float]:
     parts = dict(zip(PARTS, ranking.parts(row.position), strict=True))
     if meaning:
         parts["meaning"] = meaning.get(row.position, 0.0)
-    return parts | row.ties()
+    return parts | _ties(row)
 
 
 def _meanings(query: str, notes: NoteQuerySet, scored: list[tuple[float, int]]) -> dict[int, float]:
@@ -136,8 +128,8 @@ def _shortlist(found: Evidence, visible: Visible, limit: int | None) -> Collecti
 
 
 def _in_order(
-    notes: NoteQuerySet, scored: list[tuple[float, int]], workspace: int, limit: int | None
-) -> Iterator[tuple[float, _Row]]:
+    visible: Visible, scored: list[tuple[float, int]], limit: int | None
+) -> Iterator[tuple[float, Seen]]:
     """Yield the notes with their scores in order, reading as few as it takes.
 
     Scores that differ by less than rounding does are equal: on all machines and databases the same
@@ -151,30 +143,13 @@ def _in_order(
         while end < len(ordered) and ordered[end][0] == ordered[end - 1][0]:
             end += 1
         chunk = {position: -score for score, position in ordered[start:end]}
-        rows = _rows(notes, chunk, workspace)
-        for row in sorted(rows, key=lambda row: (-chunk[row.position], row.order())):
+        for row in sorted(visible.rows(chunk), key=lambda row: (-chunk[row.position], _order(row))):
             yield chunk[row.position], row
         start, size = end, min(4 * size, _LARGEST_CHUNK)
 
 
-def _rows(notes: NoteQuerySet, positions: dict[int, float], workspace: int) -> list[_Row]:
-    rows = []
-    chosen = list(positions)
-    for start in range(0, len(chosen), 500):
-        batch = chosen[start : start + 500]
-        # Apart from the notes: joined to them, it costs more than all else that is read of them.
-        used = NoteUsage.objects.using(notes.db).filter(workspace=workspace, position__in=batch)
-        recalled = dict(used.values_list("position", "recalled_at"))
-        for pk, position, weight, updated_at, specificity, key in notes.filter(
-            position__in=batch
-        ).values_list("pk", "position", "weight", "updated_at", "specificity", "key"):
-            recency = max(updated_at, recalled.get(position, updated_at))
-            rows.append(_Row(pk, position, weight, recency, specificity, key))
-    return rows
-
-
-def _unranked(notes: NoteQuerySet, limit: int | None) -> Iterator[_Row]:
+def _unranked(notes: NoteQuerySet, limit: int | None) -> Iterator[Seen]:
     recent: Any = notes.with_recency()
     ordered = recent.order_by("-weight", "-recency", "-specificity", "key")
     rows = ordered.values_list("pk", "position", "weight", "recency", "specificity", "key")
-    return (_Row(*row) for row in rows[:limit])
+    return (Seen(*row) for row in rows[:limit])

@@ -2,17 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import datetime
+from collections.abc import Collection, Iterator
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.core.exceptions import EmptyResultSet
 from django.db import connections
 
-from django_agent_memory.models import Note
+from django_agent_memory.models import Note, NoteUsage
 from django_agent_memory.models.note import NoteQuerySet
 
+from .rows import columns_of, read
 from .tables import lists
+
+
+class Seen(NamedTuple):
+    """What is known of a note beside its text; `recency` is its later write or recall."""
+
+    pk: int
+    position: int
+    weight: float
+    recency: datetime.datetime
+    specificity: int
+    key: str
+
+
+_SEEN = columns_of(Note, "id", "position", "weight", "updated_at", "specificity", "key")
 
 
 class Visible:
@@ -23,14 +39,11 @@ class Visible:
         self._connection = connections[notes.db]
         self._few: dict[int, set[int] | None] = {}
 
-    @cached_property
+    @property
     def condition(self) -> tuple[str, tuple[Any, ...]]:
         """A query of all their positions, and its parameters."""
-        try:
-            sql, params = self._notes.values_list("position").query.sql_with_params()
-        except EmptyResultSet:
-            return f"SELECT position FROM {self._table} WHERE 0 = 1", ()  # noqa: S608  (a name)
-        return sql, tuple(params)
+        source, params = self._source
+        return f"SELECT {self._column('position')} FROM {source}", params
 
     def few(self, most: int) -> set[int] | None:
         """Return all positions, None if there are more than `most`; read once."""
@@ -45,13 +58,44 @@ class Visible:
         sql, params = self.condition
         found: set[int] = set()
         for numbers in lists(positions, self._connection):
-            column = f"{self._table}.{self._connection.ops.quote_name('position')}"
-            found |= self._positions(f"{sql} AND {column} IN ({numbers})", params)
+            condition = f"{self._column('position')} IN ({numbers})"
+            found |= self._positions(f"{sql} AND {condition}", params)
         return found
+
+    def rows(self, positions: Collection[int]) -> Iterator[Seen]:
+        """Yield what is known of those of the positions."""
+        source, params = self._source
+        note, column = self._table, self._column
+        usage = self._connection.ops.quote_name(NoteUsage._meta.db_table)
+        recency = (
+            f"COALESCE((SELECT u.recalled_at FROM {usage} u"
+            f" WHERE u.workspace_id = {note}.workspace_id AND u.position = {column('position')}"
+            f" AND u.recalled_at > {column('updated_at')}), {column('updated_at')})"
+        )
+        columns = ", ".join(
+            recency if field.name == "updated_at" else column(field.name) for field in _SEEN
+        )
+        for numbers in lists(positions, self._connection):
+            condition = f"{column('position')} IN ({numbers})"
+            sql = f"SELECT {columns} FROM {source} AND {condition}"
+            yield from map(Seen._make, read(sql, params, _SEEN, self._notes.db))
+
+    @cached_property
+    def _source(self) -> tuple[str, tuple[Any, ...]]:
+        """What follows FROM in a query of them, up to the end of its conditions; compiled once."""
+        compiler = self._notes.values_list("position").query.get_compiler(self._notes.db)
+        try:
+            sql, params = compiler.as_sql()
+        except EmptyResultSet:
+            return f"{self._table} WHERE 0 = 1", ()
+        return sql.partition(" FROM ")[2], tuple(params)
 
     @property
     def _table(self) -> str:
         return self._connection.ops.quote_name(Note._meta.db_table)
+
+    def _column(self, name: str) -> str:
+        return f"{self._table}.{self._connection.ops.quote_name(name)}"
 
     def _positions(self, sql: str, params: tuple[Any, ...]) -> set[int]:
         with self._connection.cursor() as cursor:

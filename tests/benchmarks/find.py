@@ -7,14 +7,15 @@ life. The questions are those of the test set.
 
 from __future__ import annotations
 
+import math
 import random
 import statistics
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 
-from django_agent_memory import writing
+from django_agent_memory import Memory, writing
 from django_agent_memory.analysing import NoteTerms
 from django_agent_memory.models import Note, Posting, Workspace
 from django_agent_memory.relevance import rank
@@ -50,29 +51,43 @@ def run(scale: float) -> Iterator[Row]:
             p50=f"{count / took:.0f} notes/s",
         )
         analyze()
-        yield _find(path, count, questions, goal=f"p95 ≤ {_GOALS[size]} ms" if scale == 1 else "")
-    yield from _stored_at_once(said, max(_FEWEST, round(10_000 * scale)))
+        goal = f"p95 ≤ {_GOALS[size]} ms" if scale == 1 else ""
+        yield from _find(path, count, questions, goal=goal)
+    yield from _stored_at_once(said, max(_FEWEST, round(NOTES * scale)))
     yield from _stored_singly(said, max(10, round(300 * scale)))
 
 
-def _find(path: str, count: int, questions: list[str], *, goal: str) -> Row:
+def _find(path: str, count: int, questions: list[str], *, goal: str) -> Iterator[Row]:
+    """Each question three times and each time both ways; the best of each counts.
+
+    `rank` is the part of `Memory.find` that a ranker of the site's own would take the place of.
+    """
+    memory = Memory(path)
     workspace = Workspace.objects.get(path=path).pk
-    notes = Note.objects.filter(workspace=workspace)
-    times = []
-    for number in range(-20, max(len(questions), 300)):
-        question = questions[number % len(questions)]
-        started = time.perf_counter()
-        rank(notes, question, workspace=workspace, limit=10, using="default")
-        if number >= 0:
-            times.append(1000 * (time.perf_counter() - started))
+    notes = Note.objects.filter(workspace=workspace).live()
+    ways: dict[str, Callable[[str], object]] = {
+        "Memory.find": memory.find,
+        "rank": lambda text: rank(notes, text, workspace=workspace, limit=10, using="default"),
+    }
+    best = {name: [math.inf] * len(questions) for name in ways}
+    for question in questions[:20]:
+        memory.find(question)
+    for number, question in enumerate(questions):
+        for _ in range(3):
+            for name, ask in ways.items():
+                started = time.perf_counter()
+                ask(question)
+                took = 1000 * (time.perf_counter() - started)
+                best[name][number] = min(took, best[name][number])
     postings = Posting.objects.filter(workspace=workspace).count()
-    return Row(
-        case=f"find, {count} notes, {postings} postings",
-        contender="rank, limit 10",
-        p50=f"{statistics.median(times):.1f} ms",
-        p95=f"{statistics.quantiles(times, n=20, method='inclusive')[-1]:.1f} ms",
-        goal=goal,
-    )
+    for name, times in best.items():
+        yield Row(
+            case=f"find, {count} notes, {postings} postings",
+            contender=f"{name}, limit 10",
+            p50=f"{statistics.median(times):.1f} ms",
+            p95=f"{statistics.quantiles(times, n=20, method='inclusive')[-1]:.1f} ms",
+            goal=goal if name == "Memory.find" else "",
+        )
 
 
 def _stored_at_once(said: list[Said], count: int) -> Iterator[Row]:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from itertools import pairwise
 from typing import Any
 
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 
 from django_agent_memory import writing
-from django_agent_memory.models import Note, Workspace
+from django_agent_memory.models import IndexEntry, Note, NoteUsage, Workspace
 from django_agent_memory.relevance import Ranked, evidence, ranking, selection
 from django_agent_memory.relevance import rank as ranked_notes
+from django_agent_memory.relevance.rows import columns_of, read_notes
 from django_agent_memory.relevance.tables import Tables
+from django_agent_memory.relevance.visible import Visible
 from django_agent_memory.writing import Drop, Save
 
 pytestmark = pytest.mark.django_db
@@ -272,7 +276,29 @@ def test_find_takes_few_statements_however_many_notes_there_are() -> None:
         with CaptureQueriesContext(connection) as queries:
             rank("tea with milk")
         counts.append(len(queries) - 2)  # the two of `rank` here
-    assert counts == [8, 8]
+    assert counts == [7, 7]
+
+
+def test_rows_read_by_sql_are_those_of_the_orm() -> None:
+    moment = timezone.now().replace(microsecond=0)
+    known = {"weight": 2.5, "expires_at": moment + timedelta(days=1), "happened_at": moment}
+    writing.apply(
+        PATH, [Save(key="a/b", body={"a": 1}, summary="S", **known), Save(key="c", body="t")]
+    )
+    NoteUsage.objects.create(
+        workspace=Workspace.objects.get(), position=1, recalled_at=moment + timedelta(days=1)
+    )
+    notes = Note.objects.order_by("key")
+    names = [field.name for field in Note._meta.concrete_fields]
+    fields = (*columns_of(Note, *names), *columns_of(IndexEntry, "summary"))
+    read = read_notes(list(notes.values_list("pk", flat=True)), fields, "default")
+    assert sorted(read) == list(notes.values_list(*names, "entry__summary"))
+    assert read_notes([], fields, "default") == []
+    recent: Any = notes.with_recency()
+    asked = ("pk", "position", "weight", "recency", "specificity", "key")
+    seen = Visible(notes.filter(pk__gt=0)).rows({1, 2, 3})
+    assert sorted(seen) == list(recent.values_list(*asked))
+    assert list(Visible(notes.none()).rows({1})) == []
 
 
 def test_postings_are_read_along_their_index() -> None:
