@@ -8,10 +8,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
-pytest.importorskip("guardian")
-
 ROOT = Path(__file__).resolve().parents[1]
 
 SITE = """

@@ -16,5 +16,7 @@ compile oldest 3.11 Django==5.2 djangorestframework==3.16.0 django-filter==25.1
 compile django52 3.11 'Django~=5.2.0'
 compile django60 3.12 'Django~=6.0.0'
 compile django61 3.12 'Django~=6.1.0'
+# What reads the description of the API: apart, for it needs much that no other test does.
+compile contract 3.12 'Django~=6.1.0' "$(cat tests/requirements/contract.in)"
 # Not part of CI: only the benchmark of other memories needs it.
 compile peers 3.12 'Django~=6.1.0' "$(cat tests/requirements/peers.in)"
