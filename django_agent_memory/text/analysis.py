@@ -35,8 +35,9 @@ _RUNS = re.compile(f"([{_UNSPACED}]+)")
 _LOOSE_MARKS = re.compile(
     "[\u0300-\u036f\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0640\u064b-\u065f\u0670]+"
 )
-# Full-width letters and digits, and letters that Unicode does not take for accented ones.
-_PLAIN = {0xFF01 + offset: 0x21 + offset for offset in range(94)}
+# Full-width letters and digits; and the iota subscript, a mark that folds to a letter.
+_PLAIN = {0xFF01 + offset: 0x21 + offset for offset in range(94)} | {0x345: 0x3B9}
+# Letters that Unicode does not take for accented ones.
 _BASE_LETTERS = str.maketrans(
     {"ø": "o", "ł": "l", "đ": "d", "ı": "i", "æ": "ae", "œ": "oe", "ð": "d", "þ": "th"}
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import unicodedata
 from datetime import date
 
@@ -135,6 +136,13 @@ def test_every_term_has_1_to_64_characters_and_is_the_same_again(text: str) -> N
     assert terms(text) == found
 
 
+def test_only_one_mark_folds_to_a_letter() -> None:
+    every = map(chr, range(sys.maxunicode + 1))
+    marks = [char for char in every if unicodedata.category(char)[0] == "M"]
+    assert [mark for mark in marks if fold(mark).isalnum()] == ["\u0345"]
+    assert terms("\u03b1\u0345 \u1fb3 \u1fb4") == ["\u03b1\u03b9"] * 3
+
+
 @given(SPEECH)
 def test_canonically_equal_texts_have_equal_terms(text: str) -> None:
     for form in ("NFC", "NFD"):
@@ -143,6 +151,7 @@ def test_canonically_equal_texts_have_equal_terms(text: str) -> None:
 
 @example("\u01492023-05-08")  # folds to two characters, of which the last is an ASCII letter
 @example("\u212a2023-05-08")
+@example("\u03452023-05-08")  # a mark that folds to a letter
 @given(SPEECH)
 def test_capitals_inside_a_word_only_add_terms(text: str) -> None:
     """Texts that search takes for the same differ by the parts of camelCase words only."""
