@@ -58,6 +58,7 @@ class Contract:
     """Checks answers against a document, in which no field may be that is not described."""
 
     def __init__(self, described: dict[str, Any]) -> None:
+        self.given = described
         strict = {**described, "components": closed(described["components"])}
         self.document = strict
         self.operations = operations(described)

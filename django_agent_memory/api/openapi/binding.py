@@ -24,6 +24,7 @@ from django_agent_memory.api.base import Endpoint
 
 from . import shared
 from .components import components
+from .operation import Operation
 from .operations import operation_of
 from .parts import PREFIX, Limits, Schema, current_limits
 from .version_3_0 import as_3_0
@@ -73,7 +74,7 @@ class MemorySchema(AutoSchema):
         operation = found.as_openapi(type(self.view), path)
         operation["operationId"] = _unused(found.id, path, registry)
         old = not isinstance(registry, MemoryRegistry) and _site_has_3_0()
-        for kind, name, component in _needed(operation, limits):
+        for kind, name, component in _needed(found, operation, limits):
             shape = as_3_0(component) if old else component
             identity = ComponentIdentity(f"{__name__}.{name}")
             registry.register_on_missing(ResolvedComponent(name, kind, shape, identity))
@@ -128,9 +129,12 @@ def _unused(name: str, path: str, registry: ComponentRegistry) -> str:
     return unused
 
 
-def _needed(operation: dict[str, Any], limits: Limits) -> Iterator[tuple[str, str, Schema]]:
+def _needed(
+    found: Operation, operation: dict[str, Any], limits: Limits
+) -> Iterator[tuple[str, str, Schema]]:
     """Yield kind, name and component of all that the operation refers to, and so on."""
     library = _library(limits, settings.SESSION_COOKIE_NAME, settings.CSRF_HEADER_NAME)
+    library = {**library, "schemas": {**library["schemas"], **found.own_components()}}
     seen = set()
     left = [*_REFERENCE.findall(repr(operation))]
     left += [("securitySchemes", name) for way in operation["security"] for name in way]

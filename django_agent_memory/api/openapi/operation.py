@@ -7,7 +7,7 @@ from typing import Any
 
 from django_agent_memory.api.rendering import JSON
 
-from .parts import Schema, ref
+from .parts import PREFIX, Schema, ref
 from .shared import (
     CSRF,
     KEY,
@@ -47,7 +47,8 @@ class Query:
 class Operation:
     """What one method of one address does.
 
-    `answers` are names of components, one of which is answered with `status`. What the view says of
+    `answers` are names of components, one of which is answered with `status` (or one of the other
+    `statuses`); `body_name` is what the body's schema is called among them. What the view says of
     itself (sessions, call names) is not repeated here. `problems` are statuses beside those that
     every operation may answer.
     """
@@ -61,6 +62,7 @@ class Operation:
     description: str = ""
     query: dict[str, Query] = field(default_factory=dict)
     body: Schema | None = None
+    body_name: str = ""
     body_required: bool = True
     example: Any = None
     shown: Any = None
@@ -74,6 +76,10 @@ class Operation:
     def named(self, suffix: str) -> Operation:
         """Return the operation under another name."""
         return replace(self, id=f"{self.id}{suffix}")
+
+    def own_components(self) -> dict[str, Schema]:
+        """Return the schema of the body by its full name; all others are shared."""
+        return {} if self.body is None else {f"{PREFIX}{self.body_name}": self.body}
 
     def as_openapi(self, view: type[Any], path: str) -> dict[str, Any]:
         """Return the operation object of this address."""
@@ -105,7 +111,7 @@ class Operation:
 
     def _request(self) -> dict[str, Any]:
         shown = {} if self.example is None else {"example": self.example}
-        content = {JSON: {"schema": self.body, **shown}}
+        content = {JSON: {"schema": ref(self.body_name), **shown}}
         return {**({"required": True} if self.body_required else {}), "content": content}
 
     def _security(self) -> list[dict[str, list[str]]]:

@@ -93,6 +93,7 @@ def _apply(limits: Limits) -> Operation:
         tag="Several changes",
         answers=("Outcomes",),
         body=parts.fields({"changes": changes, "reason": reason()}, required=("changes",)),
+        body_name="Changes",
         example={
             "changes": [
                 {"op": "save", "key": "team/rota", "summary": "Who is on call", "body": ["Ada"]},
@@ -124,6 +125,7 @@ def _compose(limits: Limits) -> Operation:
         tag="Prompts",
         answers=("Composed",),
         body=parts.fields({"prompt": prompt, **free}, required=("prompt",)),
+        body_name="Composition",
         example={"prompt": "Which tea, and with sugar?", "limit": 1},
     )
 
@@ -155,6 +157,7 @@ def _set_value(limits: Limits) -> Operation:
         tag="Values",
         answers=("ValueSet",),
         body=parts.fields(properties, required=("key", "value")),
+        body_name="NewValue",
         example={"key": "theme", "value": {"dark": True}},
         conditional=True,
         headers=(_REVISION_SHOWN,),
@@ -226,6 +229,7 @@ def _restore(limits: Limits) -> Operation:
         tag="The past",
         answers=("Restored",),
         body=parts.fields(properties, required=("key", "revision")),
+        body_name="Restoration",
         example={"key": "user/tea", "revision": 1, "reason": "It was right."},
         conditional=True,
         problems=(410,),
@@ -246,6 +250,7 @@ def _rollback(limits: Limits) -> Operation:
         description="Keys that others wrote since are left alone.",
         answers=("RolledBack",),
         body=parts.fields(properties, required=("actor", "since")),
+        body_name="Rollback",
         example={"actor": "scribe", "since": 1, "reason": "It went astray."},
         problems=(409, 410),
         for_users=True,

@@ -85,7 +85,7 @@ def path_parameters(address: str) -> list[Schema]:
     said = "The path of the workspace; its slashes may be sent as %2F."
     number = integer("The row's number.", maximum=2**63 - 1)
     known = {"workspace": path(said), "id": number, "pk": number}
-    examples = {"workspace": {"example": "core"}}
+    examples: dict[str, Schema] = {"workspace": {"example": "core"}, "id": {"example": 1}}
     return [
         {"name": name, "in": "path", "required": True, "schema": schema, **examples.get(name, {})}
         for name, schema in known.items()

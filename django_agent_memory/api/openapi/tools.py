@@ -93,6 +93,7 @@ def tool_operation(tool: str, method: str, limits: Limits) -> Operation | None:
         description=spec.description,
         answers=_ANSWERS[tool],
         body=_arguments(spec, limits),
+        body_name=f"{tool.title().replace('_', '')}Arguments",
         body_required=any(parameter.required for parameter in spec.parameters),
         example=_EXAMPLES[tool],
         shown=_SHOWN.get(tool),
