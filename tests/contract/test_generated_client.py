@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -22,12 +23,17 @@ NAME = "memory_client"
 def made(schema: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The name of the generated package, which is there to import."""
     folder = tmp_path_factory.mktemp("client")
+    tools = Path(sys.executable).parent
     command = [
-        str(Path(sys.executable).parent / GENERATOR),
+        str(tools / GENERATOR),
         *("generate", "--path", str(schema), "--output-path", str(folder / NAME)),
         *("--meta", "none", "--fail-on-warning"),
     ]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    # It looks for ruff there, to bring what it makes into form.
+    environment = {**os.environ, "PATH": f"{tools}:{os.environ['PATH']}"}
+    done = subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     sys.path.insert(0, str(folder))
     yield NAME
