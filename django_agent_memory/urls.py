@@ -9,7 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from django.apps import apps
 from django.urls import URLPattern, path, re_path
+
+from django_agent_memory.tools import TOOLS
 
 from .api.applying import ApplyView
 from .api.composing import ComposeView
@@ -50,6 +53,28 @@ def _resource(route: str, viewset: Any, name: str) -> list[URLPattern]:
     ]
 
 
+def _described() -> list[URLPattern]:
+    """Return the addresses of the description, none where drf-spectacular is not installed.
+
+    And one for each tool, so that it is described by itself: requests are answered before they get
+    there, by the address of all tools.
+    """
+    if not apps.is_installed("drf_spectacular"):
+        return []
+    # Not before: drf-spectacular need not be there.
+    from .api.openapi.views import SchemaPageView, SchemaView
+
+    found = _both("schema", SchemaView.as_view(), "schema")
+    if apps.is_installed("drf_spectacular_sidecar"):
+        found += _both("schema/docs", SchemaPageView.as_view(), "schema-docs")
+    view = ToolView.as_view()
+    for tool in TOOLS:
+        below = f"tools/<path:workspace>/{tool}/"
+        found.append(path(f"tools/{tool}/", view, {"tool": tool}, name="tool"))
+        found.append(path(below, view, {"tool": tool}, name="workspace-tool"))
+    return found
+
+
 urlpatterns = [
     *_both("tools", ToolsView.as_view(), "tools"),
     *_both("tools/<str:tool>", ToolView.as_view(), "tool"),
@@ -68,5 +93,6 @@ urlpatterns = [
     *_resource("notes", NoteViewSet, "note"),
     *_resource("index-entries", IndexEntryViewSet, "index-entry"),
     *_resource("revisions", RevisionViewSet, "revision"),
+    *_described(),
     re_path(r"", not_found),
 ]

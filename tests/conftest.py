@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+
 import pytest
 from django.core.cache import cache
 
 from django_agent_memory import large_texts
 from django_agent_memory.memory import Memory
+
+# What these need is in an environment of its own.
+collect_ignore = [] if find_spec("schemathesis") else ["contract"]
 
 
 @pytest.fixture(autouse=True)

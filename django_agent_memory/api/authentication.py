@@ -15,7 +15,7 @@ from rest_framework.exceptions import AuthenticationFailed, PermissionDenied
 
 from django_agent_memory.models import AgentKey
 
-from .parsing import check_media_type
+from .parsing import check_media_type, may_have_body
 
 SCHEME = "Bearer"
 USE_NOTED_EVERY = datetime.timedelta(minutes=1)
@@ -48,7 +48,8 @@ class UserAuthentication(SessionAuthentication):
 
     def enforce_csrf(self, request: Any) -> None:
         """Raise 403 unless the CSRF token is there; a form is refused before it would be parsed."""
-        check_media_type(request._request)
+        if may_have_body(request._request):
+            check_media_type(request._request)
         try:
             # Not REST framework's request: its POST would consume the JSON body.
             super().enforce_csrf(request._request)

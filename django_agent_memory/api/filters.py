@@ -7,7 +7,7 @@ read; these refuse in one sentence instead.
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 import django_filters  # type: ignore[import-untyped]
 from django import forms
@@ -36,9 +36,10 @@ class _Field(forms.Field):
 
 
 class _Filter(django_filters.Filter):  # type: ignore[misc]
-    """A filter on one text value that `check` has passed."""
+    """A filter on one text value that `check` has passed; `kind` says what the text is."""
 
     field_class = _Field
+    kind: ClassVar[str] = "text"
 
     def filter(self, qs: QuerySet[Any], value: Any) -> QuerySet[Any]:
         """Return the rows that fit; all of them if the parameter is not there."""
@@ -58,12 +59,16 @@ class _Filter(django_filters.Filter):  # type: ignore[misc]
 
 
 class _Path(_Filter):
+    kind = "path"
+
     def check(self, value: str) -> str:
         return gate.check_path(value)
 
 
 class _Within(_Filter):
     """A filter on a path and all below it; a path that only begins alike is another's."""
+
+    kind = "path"
 
     def filter(self, qs: QuerySet[Any], value: Any) -> QuerySet[Any]:
         if value is None:
@@ -74,11 +79,15 @@ class _Within(_Filter):
 
 
 class _Key(_Filter):
+    kind = "key"
+
     def check(self, value: str) -> str:
         return gate.check_key(value, limit=conf.max_key_length)
 
 
 class _KeyPrefix(_Filter):
+    kind = "key_prefix"
+
     def filter(self, qs: QuerySet[Any], value: Any) -> QuerySet[Any]:
         if not value:
             return qs
@@ -89,16 +98,22 @@ class _KeyPrefix(_Filter):
 
 
 class _Moment(_Filter):
+    kind = "moment"
+
     def check(self, value: str) -> Any:
         return parse_moment(value, name=f"A time for {self.field_name}")
 
 
 class _Number(_Filter):
+    kind = "number"
+
     def check(self, value: str) -> int:
         return whole_number(value, name=f"A {self.field_name}")
 
 
 class _Operation(_Filter):
+    kind = "operation"
+
     def check(self, value: str) -> str:
         if value not in Revision.Operation.values:
             raise Refused(f"operation must be one of: {', '.join(Revision.Operation.values)}.")
@@ -107,6 +122,8 @@ class _Operation(_Filter):
 
 class _Flag(_Filter):
     """A filter on what is so or not; `said` is the condition."""
+
+    kind = "flag"
 
     def __init__(self, said: Q) -> None:
         super().__init__()
@@ -121,6 +138,8 @@ class _Flag(_Filter):
 
 
 class _Expired(_Filter):
+    kind = "flag"
+
     def filter(self, qs: Any, value: Any) -> Any:
         if value not in ("true", "false"):
             raise Refused("expired must be true or false.")
@@ -130,6 +149,8 @@ class _Expired(_Filter):
 class _WrittenBy(_Filter):
     """A filter on who wrote the revision that the note says."""
 
+    kind = "label"
+
     def filter(self, qs: QuerySet[Any], value: Any) -> QuerySet[Any]:
         if value is None:
             return qs
@@ -138,16 +159,22 @@ class _WrittenBy(_Filter):
 
 
 class _Name(_Filter):
+    kind = "name"
+
     def check(self, value: str) -> str:
         return check_name(value, self.name)
 
 
 class _Label(_Filter):
+    kind = "label"
+
     def check(self, value: str) -> str:
         return check_label(value, self.name)
 
 
 class _Context(_Filter):
+    kind = "context"
+
     def filter(self, qs: QuerySet[Any], value: Any) -> QuerySet[Any]:
         if value is None:
             return qs
@@ -156,6 +183,8 @@ class _Context(_Filter):
 
 
 class _Search(_Filter):
+    kind = "any"
+
     def filter(self, qs: Any, value: Any) -> Any:
         return qs if value is None else matching(qs, value)
 

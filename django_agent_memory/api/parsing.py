@@ -69,6 +69,14 @@ def read_json(request: HttpRequest, *, unique_names: bool = False) -> Any:
     return gate.parse_json(text, unique_names=unique_names)
 
 
+def may_have_body(request: HttpRequest) -> bool:
+    """Whether a body may come: some servers name a media type (text/plain) where there is none."""
+    if length := request.META.get("CONTENT_LENGTH"):
+        return length != "0"
+    # By WSGI a body has its length or is chunked; by ASGI it may come with neither.
+    return not isinstance(request, WSGIRequest) or "HTTP_TRANSFER_ENCODING" in request.META
+
+
 def check_media_type(request: HttpRequest) -> None:
     """Raise `UnsupportedMediaType` unless the headers declare JSON, in UTF-8, not compressed."""
     kind = request.content_type or ""

@@ -160,7 +160,7 @@ def _moment(query: dict[str, str]) -> Moment:
 def _since(value: object) -> Moment:
     if isinstance(value, str):
         return parse_aware_moment(value, name="since")
-    if type(value) is int:
+    if type(value) is int and value >= 0:
         return value
     raise Refused("since must be a revision number or a time with its offset.")
 

@@ -14,9 +14,9 @@ from django_agent_memory.text import gate
 
 from .locking import lock, run_serialised
 
-_MAX_TITLE_LENGTH = 200
-_MAX_DESCRIPTION_LENGTH = 10_000
-_MAX_BUDGET = 2_147_483_647
+MAX_TITLE_LENGTH = 200
+MAX_DESCRIPTION_LENGTH = 10_000
+MAX_BUDGET = 2_147_483_647
 
 
 class WorkspaceValues(TypedDict, total=False):
@@ -64,9 +64,9 @@ def _check(values: WorkspaceValues) -> None:
     if unknown:
         raise TypeError(f"A workspace has no {min(unknown)!r} to set.")
     if "title" in values:
-        gate.check_text(values["title"], name="title", limit=_MAX_TITLE_LENGTH)
+        gate.check_text(values["title"], name="title", limit=MAX_TITLE_LENGTH)
     if "description" in values:
-        gate.check_text(values["description"], name="description", limit=_MAX_DESCRIPTION_LENGTH)
+        gate.check_text(values["description"], name="description", limit=MAX_DESCRIPTION_LENGTH)
     budget = values.get("index_budget")
-    if budget is not None and (type(budget) is not int or not 0 <= budget <= _MAX_BUDGET):
-        raise Refused(f"The index budget must be a whole number from 0 to {_MAX_BUDGET}, or null.")
+    if budget is not None and (type(budget) is not int or not 0 <= budget <= MAX_BUDGET):
+        raise Refused(f"The index budget must be a whole number from 0 to {MAX_BUDGET}, or null.")

@@ -99,6 +99,8 @@ GET index-entries/{entry}/              401 401 401 401 200 200 404 403 200 200 
 GET revisions/                          401 401 401 401 200 200 200 403 200 200 200 200 200 200 200
 GET revisions/?workspace={path}         401 401 401 401 200 200 200 403 200 200 200 200 200 200 200
 GET revisions/{revision}/               401 401 401 401 200 200 404 403 200 200 200 200 200 200 200
+GET schema/                             401 401 401 401 200 200 200 200 200 200 200 200 200 200 200
+GET schema/docs/                        401 401 401 401 200 200 200 200 200 200 200 200 200 200 200
 GET no/such/address/                    404 404 404 404 404 404 404 404 404 404 404 404 404 404 404
 """
 
@@ -192,6 +194,8 @@ REQUESTS: list[tuple[str, str, Any]] = [
     ("GET", "revisions/", None),
     ("GET", "revisions/?workspace={path}", None),
     ("GET", "revisions/{revision}/", None),
+    ("GET", "schema/", None),
+    ("GET", "schema/docs/", None),
     ("GET", "no/such/address/", None),
 ]
 

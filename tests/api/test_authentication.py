@@ -13,6 +13,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
+from django_agent_memory.memory import Memory
 from django_agent_memory.models import AgentKey, Revision
 from django_agent_memory.models.access import AgentKeyQuerySet
 from tests.factories import AgentKeyFactory, UserFactory
@@ -150,6 +151,35 @@ def test_a_session_needs_the_csrf_token() -> None:
         else:
             assert_problem(response, 415)
     assert stored() == before
+
+
+@pytest.mark.parametrize("length", [None, "", "0"])
+def test_a_session_whose_server_names_a_media_type_without_a_body(length: str | None) -> None:
+    Memory("core").remember("k", "s", "b")
+    client = session(UserFactory(is_superuser=True), csrf=True)
+    client.cookies["csrftoken"] = "a" * 32
+    # As Python's own server does, which `manage.py runserver` is made of.
+    told: dict[str, Any] = {"CONTENT_TYPE": "text/plain"}
+    if length is not None:
+        told["CONTENT_LENGTH"] = length
+    assert client.get("/memory/index/core/", **told).status_code == 200
+    ended = client.generic(
+        "POST",
+        "/memory/end-session/core/",
+        headers={"X-CSRFToken": "a" * 32, "Memory-Session": "s"},
+        **told,
+    )
+    assert ended.status_code == 200, ended.content
+
+
+@pytest.mark.parametrize(
+    "told", [{"CONTENT_LENGTH": "1"}, {"CONTENT_LENGTH": "", "HTTP_TRANSFER_ENCODING": "chunked"}]
+)
+def test_a_session_with_a_body_that_is_not_json(told: dict[str, str]) -> None:
+    client = session(UserFactory(is_superuser=True), csrf=True)
+    kind = "application/x-www-form-urlencoded"
+    response = client.generic("POST", "/memory/end-session/core/", "a", content_type=kind, **told)
+    assert_problem(response, 415, "unsupported_media_type")
 
 
 def test_a_session_with_the_csrf_token() -> None:

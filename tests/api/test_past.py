@@ -219,7 +219,8 @@ def test_rollback_is_for_users_who_may_write(agent: Agent) -> None:
         {"actor": "bad", "since": 1.5}, {"actor": "bad", "since": "soon"},
         {"actor": "bad", "since": None}, {"actor": "bad", "since": "0001-01-01T00:00:00+23:59"},
         {"actor": "bad", "since": "9999-12-31T23:59:59-23:59"}, {"actor": "\x00", "since": 1},
-        {"actor": "bad", "since": "2026-01-01T00:00:00"},
+        {"actor": "bad", "since": "2026-01-01T00:00:00"}, {"actor": "bad", "since": -1},
+        {"actor": "bad", "since": -(10**30)},
     ]  # fmt: skip
     before = stored()
     for body in bad:
@@ -230,6 +231,7 @@ def test_rollback_is_for_users_who_may_write(agent: Agent) -> None:
     response = client.post(address, undo, content_type="application/json", **named)
     assert "Idempotency-Key" in assert_problem(response, 400)["detail"]
     later = {"actor": "bad", "since": "2090-01-01T00:00:00Z"}
-    none = client.post(address, later, content_type="application/json").json()
-    assert none["restored"] == []
+    for since in (later, {"actor": "bad", "since": 10**30}):
+        none = client.post(address, since, content_type="application/json").json()
+        assert none["restored"] == []
     assert stored() == before
