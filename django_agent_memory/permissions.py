@@ -20,7 +20,7 @@ _READING = ("_get_permissions", "_get_user_permissions", "_get_group_permissions
 
 def read_at_once(user: Any) -> None:
     """Read the permissions of a user of whom Django would, but has not yet; else do nothing."""
-    if not isinstance(user, PermissionsMixin) or not user.is_active or user.is_superuser:
+    if not isinstance(user, PermissionsMixin) or user.is_superuser:
         return
     if any(hasattr(user, name) for name in _KEPT) or not _is_asked_of_the_tables():
         return

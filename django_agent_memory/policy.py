@@ -251,7 +251,8 @@ class Policy:
     def _has(self, user: Any, permission: str, workspace: Workspace | None) -> bool:
         """Whether Django's backends say so, of the permission or of one that gives it."""
         names = dict.fromkeys((permission, *permissions_giving(permission)))
-        read_at_once(user)
+        if user.is_active:
+            read_at_once(user)
         return bool(user.is_active) and any(user.has_perm(named(n), workspace) for n in names)
 
     def _missing_of_user(

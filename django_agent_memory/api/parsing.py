@@ -11,6 +11,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 from urllib.parse import parse_qsl
 
+from django.core.exceptions import ValidationError
 from django.core.handlers.wsgi import WSGIRequest
 from django.http import HttpRequest
 from django.http.request import UnreadablePostError
@@ -23,6 +24,7 @@ from django_agent_memory.text import gate
 
 _MOST_PARAMETERS = 100
 _LARGEST_NUMBER = 10**18 - 1
+_LARGEST_KEY = 2**63 - 1  # what the databases hold
 _DRAINED_AT_A_TIME = 65_536
 _BROKEN_ESCAPE = re.compile("%(?![0-9A-Fa-f]{2})")
 _SESSION = re.compile(r"[\x21-\x7e]{1,200}")
@@ -109,11 +111,16 @@ def read_query(request: HttpRequest) -> dict[str, str]:
     return query
 
 
-def refuse_query(request: HttpRequest, *, but: Collection[str] = ()) -> None:
-    """Raise `Refused` for any query parameter, where an address takes none, `but` these."""
+def refuse_query(request: HttpRequest) -> None:
+    """Raise `Refused` for any query parameter, where an address takes none."""
     for name in read_query(request):
-        if name not in but:
-            raise Refused(f"The query parameter '{name[:64]}' is unknown; this address takes none.")
+        raise Refused(f"The query parameter '{name[:64]}' is unknown; this address takes none.")
+
+
+def refuse_precondition(request: HttpRequest) -> None:
+    """Raise `Refused` for an `If-Match` where there is no revision to match."""
+    if "HTTP_IF_MATCH" in request.META:
+        raise Refused("If-Match is for notes; what is at this address has no revision.")
 
 
 def read_fields(data: object, *, required: Collection[str], optional: Collection[str]) -> Any:
@@ -187,6 +194,19 @@ def whole_number(digits: str, *, name: str) -> int:
     if not re.fullmatch("[0-9]{1,18}", digits):
         raise Refused(f"{name} must be a whole number from 0 to {_LARGEST_NUMBER}.")
     return int(digits)
+
+
+def primary_key(model: Any, value: object, *, name: str) -> Any:
+    """Return the value as a primary key of the model; raises `Refused` for what can be none."""
+    if isinstance(value, (str, int)) and not isinstance(value, bool) and len(str(value)) <= 200:
+        try:
+            if gate.is_storable(str(value)):
+                key = model._meta.pk.to_python(value)
+                if not isinstance(key, int) or 0 <= key <= _LARGEST_KEY:
+                    return key
+        except ValidationError:
+            pass
+    raise Refused(f"{name} must be the id of a {name}.")
 
 
 def number(digits: str, *, name: str) -> float:

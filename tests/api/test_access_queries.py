@@ -93,8 +93,8 @@ def _permitted_by_group() -> Client:
     return client
 
 
-# Of a session Django reads session and user; all permissions are one statement, a grant is one more.
-# A key's use is noted once a minute.
+# Of a session Django reads session and user; all permissions are one statement, a grant is one
+# more. A key's use is noted once a minute.
 COSTS = {
     "key": (_key, 1),
     "first use of a key": (_first_use_of_a_key, 2),
