@@ -216,6 +216,11 @@ def number(digits: str, *, name: str) -> float:
     return float(digits)
 
 
+def declares_body(request: HttpRequest) -> bool:
+    """Whether the headers say that a body comes."""
+    return _declared_length(request) > 0 or "HTTP_TRANSFER_ENCODING" in request.META
+
+
 def _declared_length(request: HttpRequest) -> int:
     digits = request.META.get("CONTENT_LENGTH") or "0"
     return int(digits) if digits.isascii() and digits.isdigit() else 0
