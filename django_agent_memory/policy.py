@@ -94,6 +94,7 @@ class Policy:
         self._accesses: dict[tuple[Any, str], list[str]] = {}
         self._found: dict[str, Workspace | None] = {}
         self._anywhere: dict[tuple[Any, tuple[str, ...]], bool] = {}
+        self._reaching: dict[Any, bool] = {}
 
     # What every surface asks
 
@@ -182,6 +183,18 @@ class Policy:
         opts = get_user_model()._meta
         change = f"{opts.app_label}.{get_permission_codename('change', opts)}"
         return bool(issuer.is_active and issuer.has_perm(change))
+
+    def reaches_any(self, user: Any) -> bool:
+        """Whether there is, or will be, a workspace of which a user may know; one statement."""
+        if user.pk not in self._reaching:
+            reached, names = Q(pk__in=[]), [name for name in PERMISSIONS if name != ADDS]
+            workspaces = [self.user_workspaces(user, name) for name in names]
+            for found in workspaces:
+                if found is not None:
+                    reached |= Q(pk__in=found.order_by().values("pk"))
+            is_anywhere = None in workspaces or self.everywhere(user, ADDS)
+            self._reaching[user.pk] = is_anywhere or Workspace.objects.filter(reached).exists()
+        return self._reaching[user.pk]
 
     def is_there(self, path: str) -> bool:
         """Whether there is a workspace at the path; where a grant was found, nothing is asked."""
