@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from itertools import chain
 from typing import Any
 
+from django.contrib.auth import get_permission_codename, get_user_model
 from django.db import router
 from django.db.models import Q, QuerySet
 from django.utils.module_loading import import_string
@@ -16,6 +17,7 @@ from django.utils.module_loading import import_string
 from .conf import conf
 from .exceptions import Refused
 from .models import AgentKey, Grant, Workspace
+from .permissions import read_at_once
 from .text import gate
 from .tools import TOOLS, ToolSpec
 
@@ -23,10 +25,17 @@ READS = ("view_note", "view_indexentry", "view_revision", "view_workspace")
 WRITES = ("add_note", "change_note", "delete_note")
 ADDS = "add_workspace"
 PERMISSIONS = (*READS, *WRITES, "change_workspace", ADDS)
+# What one may do with agent keys and grants; it counts only where one may view the workspace.
+OF_CREDENTIALS = tuple(
+    f"{verb}_{model}"
+    for model in ("agentkey", "grant")
+    for verb in ("view", "add", "change", "delete")
+)
 # Backends such as django-guardian give on a workspace only permissions of its own model.
 _GIVEN_BY = {"read_notes": READS, "write_notes": (*READS, *WRITES)}
 
 _APP = "agent_memory"
+_VIEW = "view_workspace"
 _OF_WRITING_TOOLS: dict[str, tuple[str, ...]] = {
     "remember": ("add_note", "change_note"),
     "forget": ("delete_note",),
@@ -74,6 +83,9 @@ class Policy:
     A path is that of a workspace, which need not be there. Nothing may depend on whether it is, but
     for who may know of it.
 
+    Permissions on agent keys and grants, `OF_CREDENTIALS`, say what a user may do with them, and
+    where is wherever the user may view the workspace. An agent key has none of them.
+
     To override for users: `user_may` and `user_workspaces`, which have to agree; where object
     permissions come from a backend such as django-guardian, `object_workspaces` alone.
     """
@@ -82,6 +94,7 @@ class Policy:
         self._accesses: dict[tuple[Any, str], list[str]] = {}
         self._found: dict[str, Workspace | None] = {}
         self._anywhere: dict[tuple[Any, tuple[str, ...]], bool] = {}
+        self._reaching: dict[Any, bool] = {}
 
     # What every surface asks
 
@@ -134,6 +147,8 @@ class Policy:
         `workspace` is the lookup from the rows to their workspace.
         """
         if isinstance(caller, AgentKey):
+            if any(permission in OF_CREDENTIALS for permission in permissions):
+                return rows.none()
             return rows.filter(**{workspace: caller.workspace_id})
         for permission in permissions:
             reached = self.user_workspaces(caller, permission)
@@ -143,7 +158,43 @@ class Policy:
 
     def everywhere(self, user: Any, permission: str) -> bool:
         """Whether a user has the permission in every workspace there is or will be."""
-        return self._has(user, permission, None)
+        return all(self._has(user, name, None) for name in _with_the_view(permission))
+
+    def missing_to_give(self, giver: Any, access: str, *, path: str) -> str | None:
+        """Return in one sentence what a user lacks to give this access to others; None if nothing.
+
+        By a grant or by an agent key: nobody gives what they may not do themselves in the workspace
+        at `path`. No agent key gives anything.
+        """
+        given = permissions_of_grant(access)
+        if isinstance(giver, AgentKey) or not given:
+            return "This access cannot be given."
+        lacking = self.missing(giver, given, path=path)
+        return None if lacking is None else f"You can give only what you may do there. {lacking}"
+
+    def may_name(self, issuer: Any, user_id: Any) -> bool:
+        """Whether a user may issue agent keys that belong to the user with this primary key.
+
+        What such a key does is put down to that user, so that for others it takes what it takes to
+        change them, their password included.
+        """
+        if user_id is None or user_id == issuer.pk:
+            return True
+        opts = get_user_model()._meta
+        change = f"{opts.app_label}.{get_permission_codename('change', opts)}"
+        return bool(issuer.is_active and issuer.has_perm(change))
+
+    def reaches_any(self, user: Any) -> bool:
+        """Whether there is, or will be, a workspace of which a user may know; one statement."""
+        if user.pk not in self._reaching:
+            reached, names = Q(pk__in=[]), [name for name in PERMISSIONS if name != ADDS]
+            workspaces = [self.user_workspaces(user, name) for name in names]
+            for found in workspaces:
+                if found is not None:
+                    reached |= Q(pk__in=found.order_by().values("pk"))
+            is_anywhere = None in workspaces or self.everywhere(user, ADDS)
+            self._reaching[user.pk] = is_anywhere or Workspace.objects.filter(reached).exists()
+        return self._reaching[user.pk]
 
     def is_there(self, path: str) -> bool:
         """Whether there is a workspace at the path; where a grant was found, nothing is asked."""
@@ -158,6 +209,8 @@ class Policy:
         """Whether a user has the permission in the workspace at `path`."""
         if self.everywhere(user, permission):
             return True
+        if permission in OF_CREDENTIALS:
+            return self._holds(user, permission, path) and self.user_may(user, _VIEW, path)
         # Nobody is given the right to make workspaces in a workspace.
         if not user.is_active or permission == ADDS or not _is_path(path):
             return False
@@ -170,6 +223,8 @@ class Policy:
         """Return the workspaces in which `user_may`; None for every one, whatever will be."""
         if self.everywhere(user, permission):
             return None
+        if permission in OF_CREDENTIALS:
+            return self._workspaces_with_credentials(user, permission)
         workspaces = Workspace.objects.all()
         if not user.is_active or permission == ADDS:
             return workspaces.none()
@@ -190,9 +245,27 @@ class Policy:
 
     # How
 
+    def _holds(self, user: Any, permission: str, path: str) -> bool:
+        """Whether Django's backends give the user this one, for all or on the workspace."""
+        if self._has(user, permission, None):
+            return True
+        workspace = self._workspace(path) if user.is_active and _is_path(path) else None
+        return workspace is not None and self._has(user, permission, workspace)
+
+    def _workspaces_with_credentials(
+        self, user: Any, permission: str
+    ) -> QuerySet[Workspace] | None:
+        viewed = self.user_workspaces(user, _VIEW)
+        if not user.is_active or self._has(user, permission, None):
+            return viewed
+        by_object = self.object_workspaces(user, permission).order_by()
+        return by_object if viewed is None else viewed.filter(pk__in=by_object.values("pk"))
+
     def _has(self, user: Any, permission: str, workspace: Workspace | None) -> bool:
         """Whether Django's backends say so, of the permission or of one that gives it."""
         names = dict.fromkeys((permission, *permissions_giving(permission)))
+        if user.is_active:
+            read_at_once(user)
         return bool(user.is_active) and any(user.has_perm(named(n), workspace) for n in names)
 
     def _missing_of_user(
@@ -237,6 +310,10 @@ class Policy:
         if path not in self._found:
             self._found[path] = Workspace.objects.filter(path=path).first()
         return self._found[path]
+
+
+def _with_the_view(permission: str) -> tuple[str, ...]:
+    return (permission, _VIEW) if permission in OF_CREDENTIALS else (permission,)
 
 
 def _lists(tools: object, tool: ToolSpec) -> bool:

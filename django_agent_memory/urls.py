@@ -16,6 +16,7 @@ from django_agent_memory.tools import TOOLS
 
 from .api.applying import ApplyView
 from .api.composing import ComposeView
+from .api.credentials import AgentKeyViewSet, GrantViewSet
 from .api.index import IndexView
 from .api.past import AsOfView, HistoryView, RestoreView, RollbackView
 from .api.problems import not_found
@@ -94,5 +95,8 @@ urlpatterns = [
     *_resource("index-entries", IndexEntryViewSet, "index-entry"),
     *_resource("revisions", RevisionViewSet, "revision"),
     *_described(),
+    *_resource("agent-keys", AgentKeyViewSet, "agent-key"),
+    *_both("agent-keys/<int:pk>/rotate", AgentKeyViewSet.of_rotation(), "agent-key-rotate"),
+    *_resource("grants", GrantViewSet, "grant"),
     re_path(r"", not_found),
 ]

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from django.urls import URLPattern, resolve
 
-from django_agent_memory.api import filters, resources
+from django_agent_memory.api import credentials, filters, resources
 from django_agent_memory.urls import urlpatterns
 
 from .console import Shell, new_site, settled, steps
@@ -24,6 +24,8 @@ LISTS = {
     "notes": (filters.NoteFilters, resources.NoteViewSet),
     "index-entries": (filters.IndexEntryFilters, resources.IndexEntryViewSet),
     "revisions": (filters.RevisionFilters, resources.RevisionViewSet),
+    "agent-keys": (filters.AgentKeyFilters, credentials.AgentKeyViewSet),
+    "grants": (filters.GrantFilters, credentials.GrantViewSet),
 }
 
 

@@ -20,6 +20,7 @@ from django.utils.translation import gettext_lazy as _
 from django_agent_memory.models import AgentKey
 
 from . import issued, links
+from .access import may, may_somewhere, within
 from .base import Crumb, MemoryAdmin, log
 from .filters import KeyStateFilter, WorkspaceFilter
 from .forms import AgentKeyForm
@@ -27,6 +28,9 @@ from .rotating import RotationForm
 from .shown import quiet
 
 _SAMPLE = 20
+_REVOKING = ("change_agentkey",)
+# It makes a key, and sets an end to another.
+_ROTATING = ("add_agentkey", "change_agentkey")
 
 
 @admin.register(AgentKey)
@@ -75,13 +79,12 @@ class AgentKeyAdmin(MemoryAdmin):
         return False
 
     def has_revoke_permission(self, request: HttpRequest) -> bool:
-        """Whether this user may revoke keys."""
-        return request.user.has_perm("agent_memory.change_agentkey")
+        """Whether this user may revoke keys of some workspace."""
+        return may_somewhere(request, *_REVOKING)
 
     def has_rotate_permission(self, request: HttpRequest) -> bool:
-        """Whether this user may replace keys: it makes one, and sets an end to another."""
-        names = ("agent_memory.add_agentkey", "agent_memory.change_agentkey")
-        return request.user.has_perms(names)
+        """Whether this user may replace keys of some workspace."""
+        return may_somewhere(request, *_ROTATING)
 
     def get_form(self, request: HttpRequest, obj: Any = None, *args: Any, **kwargs: Any) -> Any:
         """Return the form class, which remembers in this session what it has issued."""
@@ -156,18 +159,21 @@ class AgentKeyAdmin(MemoryAdmin):
     def object_tools(self, request: HttpRequest, obj: Any) -> list[Crumb]:
         """Return the ways to replacing it and to revoking it, while that can be done."""
         offered = []
-        if obj.is_usable and obj.replaced_by_id is None and self.has_rotate_permission(request):
+        path = obj.workspace.path
+        if obj.is_usable and obj.replaced_by_id is None and may(request, *_ROTATING, path=path):
             offered.append((_("Replace…"), "rotate"))
-        if obj.revoked_at is None and self.has_revoke_permission(request):
+        if obj.revoked_at is None and may(request, *_REVOKING, path=path):
             offered.append((_("Revoke…"), "revoke"))
         return [(name, self._page_of(page, obj.pk)) for name, page in offered]
 
     def _page_of(self, page: str, pk: int | str) -> str:
         return links.to_page(self.admin_site.name, "agentkey", page, pk)
 
-    def _one(self, request: HttpRequest, object_id: str) -> QuerySet[AgentKey]:
-        """Return the key, or nothing, having said so."""
-        keys = self.get_queryset(request)
+    def _one(
+        self, request: HttpRequest, object_id: str, permissions: tuple[str, ...]
+    ) -> QuerySet[AgentKey]:
+        """Return the key if this user has the permissions there, or nothing, having said so."""
+        keys = within(request, self.get_queryset(request), *permissions)
         keys = keys.filter(pk=object_id) if object_id.isdecimal() else keys.none()
         if not keys:
             self.message_user(request, _("This key does not exist."), messages.WARNING)
@@ -181,11 +187,12 @@ class AgentKeyAdmin(MemoryAdmin):
             raise PermissionDenied
         if issued.is_known(request.session, request.POST.get("nonce", "")):
             return self._already_issued(request)
-        key = self._one(request, object_id).select_related("workspace").first()
+        keys = self._one(request, object_id, _ROTATING)
+        key = keys.select_related("workspace").first()
         if key is None:
             return HttpResponseRedirect(links.to_list(self.admin_site.name, "agentkey"))
         form = RotationForm(request.POST if request.method == "POST" else None)
-        made = form.rotate(key, request.session) if form.is_valid() else None
+        made = form.rotate(key, request) if form.is_valid() else None
         if made is not None:
             new, secret = made
             log(request, [key], CHANGE, gettext("Replaced."))
@@ -207,7 +214,7 @@ class AgentKeyAdmin(MemoryAdmin):
         """Ask, and on POST revoke one key."""
         if not self.has_revoke_permission(request):
             raise PermissionDenied
-        keys = self._one(request, object_id)
+        keys = self._one(request, object_id, _REVOKING)
         if not keys:
             return HttpResponseRedirect(links.to_list(self.admin_site.name, "agentkey"))
         return self._ask_or_revoke(request, keys, back=self._page_of("change", object_id))
@@ -215,7 +222,8 @@ class AgentKeyAdmin(MemoryAdmin):
     @admin.action(permissions=["revoke"], description=_("Revoke selected agent keys"))
     def revoke_selected(self, request: HttpRequest, queryset: QuerySet[AgentKey]) -> HttpResponse:
         """Ask, and once confirmed revoke the keys."""
-        return self._ask_or_revoke(request, queryset, back=request.get_full_path())
+        keys = within(request, queryset, *_REVOKING)
+        return self._ask_or_revoke(request, keys, back=request.get_full_path())
 
     def _ask_or_revoke(
         self, request: HttpRequest, keys: QuerySet[AgentKey], *, back: str

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import django
 from django.contrib import admin, messages
 from django.contrib.admin.models import LogEntry
 from django.contrib.admin.views.main import ChangeList, ChangeListSearchForm
+from django.contrib.auth import get_permission_codename
 from django.db import models, router, transaction
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
@@ -18,9 +19,11 @@ from django.utils.decorators import method_decorator
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.csrf import csrf_protect
 
+from django_agent_memory.models import Workspace
 from django_agent_memory.text.gate import is_storable
 from django_agent_memory.writing import MAX_ACTOR_LENGTH
 
+from .access import may, may_somewhere, policy_of, within, within_any
 from .forms import WrittenForm
 
 Crumb = tuple[Any, str]
@@ -36,13 +39,20 @@ class _SearchForm(ChangeListSearchForm):
 
 
 class MemoryChangeList(ChangeList):
-    """A list that is searched for exactly what was asked."""
+    """A list of what this user may see, searched for exactly what was asked."""
 
     search_form_class = _SearchForm
 
+    def get_queryset(self, request: HttpRequest, *args: Any, **kwargs: Any) -> QuerySet[Any]:
+        """Return the rows; a row that one may only delete is in no list."""
+        rows: QuerySet[Any] = super().get_queryset(request, *args, **kwargs)
+        page: Any = self.model_admin
+        seen: QuerySet[Any] = page.seen(request, rows)
+        return seen
+
 
 class MemoryAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
-    """A page whose forms are `WrittenForm`s.
+    """A page whose forms are `WrittenForm`s, and whose rows are those that the policy allows.
 
     The channel locks before it reads and tries again when the database is busy. It can do neither
     inside a transaction that has begun by reading, so neither the request (ATOMIC_REQUESTS) nor the
@@ -50,6 +60,8 @@ class MemoryAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     """
 
     show_full_result_count = False
+    # The lookup from a row to its workspace.
+    workspace_lookup: ClassVar[str] = "workspace"
     # A count beside every choice of every filter would read all rows several times.
     show_facets = admin.ShowFacets.NEVER
     untouched: Any = _("Nothing was changed: exactly this is stored already.")
@@ -77,6 +89,64 @@ class MemoryAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
             return queryset.none(), False
         return super().get_search_results(request, queryset, search_term)
 
+    # What the policy allows
+
+    def permission_to(self, verb: str) -> str:
+        """Return the permission to view, add, change or delete rows of this model."""
+        return get_permission_codename(verb, self.opts)
+
+    def path_of(self, row: Any) -> str:
+        """Return the path of the row's workspace."""
+        path: str = row.workspace.path
+        return path
+
+    def _may(self, request: HttpRequest, verb: str, row: Any) -> bool:
+        permission = self.permission_to(verb)
+        if row is None:
+            return may_somewhere(request, permission)
+        return may(request, permission, path=self.path_of(row))
+
+    def has_module_permission(self, request: HttpRequest) -> bool:
+        """Whether there is anything here for this user."""
+        return any(self.get_model_perms(request).values())
+
+    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Whether this user may view or change the row, or without one some row."""
+        return any(self._may(request, verb, obj) for verb in ("view", "change"))
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        """Whether this user may add rows to some workspace."""
+        return self._may(request, "add", None)
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Whether this user may change the row, or without one some row."""
+        return self._may(request, "change", obj)
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        """Return the rows that there is a page of for this user; others are not there."""
+        verbs = map(self.permission_to, ("view", "change", "delete"))
+        rows = super().get_queryset(request)
+        return within_any(request, rows, *verbs, workspace=self.workspace_lookup)
+
+    def seen(self, request: HttpRequest, rows: QuerySet[Any]) -> QuerySet[Any]:
+        """Return those of the rows that this user may see."""
+        verbs = map(self.permission_to, ("view", "change"))
+        return within_any(request, rows, *verbs, workspace=self.workspace_lookup)
+
+    def seen_workspaces(self, request: HttpRequest) -> QuerySet[Workspace]:
+        """Return the workspaces of which this user may see rows."""
+        verbs = map(self.permission_to, ("view", "change"))
+        return within_any(request, Workspace.objects.all(), *verbs, workspace="pk")
+
+    def _workspaces_for(self, request: HttpRequest, row: Any) -> QuerySet[Workspace]:
+        """Return what a form offers: where one may add, or where the row is."""
+        workspaces = Workspace.objects.all()
+        if row is not None:
+            return workspaces.filter(pk=row.workspace_id)
+        return within(request, workspaces, self.permission_to("add"), workspace="pk")
+
+    # Pages and forms
+
     def own_urls(self) -> list[URLPattern]:
         """Return the pages that this model has beyond Django's."""
         return []
@@ -95,9 +165,13 @@ class MemoryAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
         return response
 
     def get_form(self, request: HttpRequest, obj: Any = None, *args: Any, **kwargs: Any) -> Any:
-        """Return the form class, which writes in this user's name."""
+        """Return the form class, which writes in this user's name, and where they may."""
         form: Any = super().get_form(request, obj, *args, **kwargs)
-        form.actor = actor_of(request)  # The class is a fresh one every time.
+        # The class is a fresh one every time.
+        form.actor = actor_of(request)
+        form.person, form.policy = request.user, policy_of(request)
+        if "workspace" in form.base_fields:
+            form.base_fields["workspace"].queryset = self._workspaces_for(request, obj)
         return form
 
     def save_form(self, request: HttpRequest, form: Any, change: Any) -> Any:

@@ -14,6 +14,7 @@ from django_agent_memory.models import RecordedCall
 from django_agent_memory.text.gate import is_storable
 
 from . import links
+from .access import may
 from .base import Crumb, MemoryAdmin, MemoryChangeList
 from .filters import KeyFilter, WorkspaceFilter
 from .shown import LIST_KEY, exact_text, key_text, quiet
@@ -86,7 +87,7 @@ class RecordedCallAdmin(MemoryAdmin):
 
     def object_tools(self, request: HttpRequest, obj: Any) -> list[Crumb]:
         """Return the way to the history of the key it was about."""
-        if not obj.key or not request.user.has_perm("agent_memory.view_revision"):
+        if not obj.key or not may(request, "view_revision", path=obj.workspace.path):
             return []
         address = links.to_past(self.admin_site.name, "timeline", obj.workspace.path, obj.key)
         return [(_("History of this key"), address)]

@@ -12,7 +12,7 @@ from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
-from django_agent_memory.models import Revision, Workspace
+from django_agent_memory.models import Revision
 from django_agent_memory.text.gate import is_storable
 
 _MOST_CHOICES = 100
@@ -22,14 +22,15 @@ Choices = Iterable[tuple[str, Any]]
 
 
 class WorkspaceFilter(admin.SimpleListFilter):
-    """By workspace path, exactly; offers the first 100 paths."""
+    """By workspace path, exactly; offers the first 100 paths that one may see."""
 
     title = _("workspace")
     parameter_name = "workspace"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> Choices:
         """Return the paths, the chosen one among them."""
-        paths = Workspace.objects.order_by("path").values_list("path", flat=True)
+        seen = model_admin.seen_workspaces(request)
+        paths = seen.order_by("path").values_list("path", flat=True)
         return with_chosen(self.value(), paths[:_MOST_CHOICES])
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
@@ -53,14 +54,15 @@ class KeyFilter(admin.SimpleListFilter):
 
 
 class ActorFilter(admin.SimpleListFilter):
-    """By who wrote; offers the actors of the last 2,000 revisions."""
+    """By who wrote; offers the actors of the last 2,000 revisions that one may see."""
 
     title = _("actor")
     parameter_name = "actor"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> Choices:
         """Return the actors in order, the unnamed one last."""
-        recent = Revision.objects.order_by("-pk").values_list("actor", flat=True)
+        seen = model_admin.seen(request, Revision.objects.order_by("-pk"))
+        recent = seen.values_list("actor", flat=True)
         actors = sorted(set(recent[:_RECENT_REVISIONS]) - {""})[:_MOST_CHOICES]
         return [*with_chosen(self.value() or None, actors), ("", _("(not named)"))]
 

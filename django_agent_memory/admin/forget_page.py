@@ -22,6 +22,7 @@ from django_agent_memory.models import Note, Workspace
 from django_agent_memory.text.rendering import estimated_tokens
 
 from . import forgetting, links
+from .access import may
 from .base import actor_of, log
 from .forms import BUSY
 from .reasons import ReasonForm
@@ -63,6 +64,8 @@ class ForgetPage:
         if note is None:
             self._say(_("This note is not stored any more."), messages.WARNING)
             return HttpResponseRedirect(self.list)
+        if not may(self.request, "delete_note", path=note.workspace.path):
+            raise PermissionDenied
         return self._answer(self.admin.get_queryset(self.request).filter(pk=note.pk), note)
 
     def of_many(self, notes: QuerySet[Note]) -> HttpResponse:

@@ -22,6 +22,7 @@ from django.utils.translation import gettext_lazy as _
 from django_agent_memory.exceptions import Busy, Conflict, Refused
 from django_agent_memory.memory import Memory
 from django_agent_memory.models import AgentKey, Workspace
+from django_agent_memory.policy import ADDS, Policy
 from django_agent_memory.text import gate
 from django_agent_memory.tools import TOOLS
 
@@ -40,6 +41,8 @@ class WrittenForm(forms.ModelForm):  # type: ignore[type-arg]
     """
 
     actor: ClassVar[str] = ""
+    person: ClassVar[Any] = None
+    policy: ClassVar[Policy]
     written: Any = None
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -123,6 +126,18 @@ class FixedValue(forms.Widget):
         )
 
 
+def refusal_to_issue(
+    policy: Policy, person: Any, access: str, *, path: str, user_id: Any
+) -> Any | None:
+    """Return why this person may not issue such a key: it would give away what is not theirs."""
+    missing = policy.missing_to_give(person, access, path=path)
+    if missing is not None:
+        return missing
+    if not policy.may_name(person, user_id):
+        return _("The key of another user takes the permission to change users.")
+    return None
+
+
 class WorkspaceForm(WrittenForm):
     """What people call a workspace, and how much of its index an agent gets."""
 
@@ -138,7 +153,10 @@ class WorkspaceForm(WrittenForm):
     def clean_path(self) -> str:
         """Return the path itself, or refuse it with the rule it breaks."""
         with refusals_as_errors():
-            return gate.check_path(self.cleaned_data["path"])
+            path = gate.check_path(self.cleaned_data["path"])
+        if self.instance._state.adding and not self.policy.user_may(self.person, ADDS, path):
+            raise ValidationError(_("You may not make this workspace."))
+        return path
 
     def clean_title(self) -> str:
         """Return the title exactly, with its line ends where nothing else of it was changed."""
@@ -229,7 +247,21 @@ class AgentKeyForm(WrittenForm):
                     params={"tools": ", ".join(writing)},
                 ),
             )
+        if not self.errors:
+            self._check_issuer(cleaned)
         return cleaned
+
+    def _check_issuer(self, given: dict[str, Any]) -> None:
+        user = given["user"]
+        refusal = refusal_to_issue(
+            self.policy,
+            self.person,
+            given["access"],
+            path=given["workspace"].path,
+            user_id=None if user is None else user.pk,
+        )
+        if refusal is not None:
+            self.add_error(None, refusal)
 
     def write(self) -> AgentKey:
         """Issue the key, and remember that this form has issued one."""

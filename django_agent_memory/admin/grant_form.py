@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
-from django.core.exceptions import ValidationError
 from django.utils.translation import gettext_lazy as _
 
 from django_agent_memory.exceptions import Refused
 from django_agent_memory.models import Grant
-from django_agent_memory.policy import current_policy, permissions_of_grant
 
 from .forms import WrittenForm
 
 
 class GrantForm(WrittenForm):
-    """Who gets which access to which workspace; of a grant that is there, only the access changes.
-
-    `granter` is the user who sends the form.
-    """
-
-    granter: ClassVar[Any] = None
+    """Who gets which access to which workspace; of one that is there, only the access changes."""
 
     class Meta:
         model = Grant
@@ -58,10 +51,9 @@ class GrantForm(WrittenForm):
             self.add_error(name, _("There is a grant of this workspace already; change that one."))
 
     def _check_granter(self, path: str, access: str) -> None:
-        missing = current_policy().missing(self.granter, permissions_of_grant(access), path=path)
+        missing = self.policy.missing_to_give(self.person, access, path=path)
         if missing is not None:
-            sentence = _("You can give only what you may do in this workspace. %(missing)s")
-            self.add_error("access", ValidationError(sentence, params={"missing": missing}))
+            self.add_error("access", missing)
 
     def write(self) -> Grant:
         """Give the access, or change it where there is a grant."""

@@ -81,15 +81,9 @@ class GrantAdmin(MemoryAdmin):
         """Return what stays as it was given."""
         return ("workspace", "grantee", "created_at") if obj is not None else ()
 
-    def get_form(self, request: HttpRequest, obj: Any = None, *args: Any, **kwargs: Any) -> Any:
-        """Return the form class, which knows who gives."""
-        form: Any = super().get_form(request, obj, *args, **kwargs)
-        form.granter = request.user
-        return form
-
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         """Whoever may delete grants: nothing is lost that was not typed into this form."""
-        return admin.ModelAdmin.has_delete_permission(self, request, obj)
+        return self._may(request, "delete", obj)
 
     @admin.display(description=_("grantee"))
     def grantee(self, grant: Grant) -> str:

@@ -30,7 +30,9 @@ class _NameFilter(admin.SimpleListFilter):
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> Choices:
         """Return the names in order, no name last."""
-        names = sorted({row[str(self.parameter_name)] for row in _recent(request)} - {""})
+        names = sorted(
+            {row[str(self.parameter_name)] for row in _recent(request, model_admin)} - {""}
+        )
         chosen = self.value()
         if not names and chosen is None:
             return []
@@ -113,7 +115,7 @@ class ExpiryFilter(admin.SimpleListFilter):
         return queryset if case is None else queryset.filter(case)
 
 
-def _recent(request: HttpRequest) -> list[dict[str, str]]:
+def _recent(request: HttpRequest, model_admin: Any) -> list[dict[str, str]]:
     """Return kind and slot of the newest notes, read once for both filters of a page.
 
     Private ones are left out afterwards: a condition could let the database read on without end.
@@ -121,7 +123,7 @@ def _recent(request: HttpRequest) -> list[dict[str, str]]:
     page: Any = request
     if not hasattr(page, "agent_memory_recent_notes"):
         path = request.GET.get(WorkspaceFilter.parameter_name)
-        notes = Note.objects.order_by("-pk")
+        notes = model_admin.seen(request, Note.objects.order_by("-pk"))
         if path is not None:
             # A value and no join: the index of positions then is in the order that is asked for.
             chosen = Workspace.objects.filter(path=path).values("pk")[:1]

@@ -133,6 +133,8 @@ class NoteForm(DetailsForm):
             self.fields[name].required = False
             self.fields[name].has_changed = lambda *_: False  # type: ignore[method-assign]
         self.fields["key"].help_text = ""
+        # Whatever is sent: whether there is another workspace of that number is not to be told.
+        self.fields["workspace"].disabled = True
         if not _fits_into_a_request(note.body):
             self.fields["body"].disabled = True
             self.fields["body"].help_text = _(

@@ -19,6 +19,7 @@ from django_agent_memory.search import matching
 from django_agent_memory.text import rendering
 
 from . import links
+from .access import may, may_somewhere, within
 from .base import Crumb, MemoryAdmin, MemoryChangeList
 from .details_form import NAMES
 from .filters import AgeFilter, KeyFilter, SummaryFilter, WorkspaceFilter
@@ -154,8 +155,8 @@ class NoteAdmin(MemoryAdmin):
     # Forgetting
 
     def has_forget_permission(self, request: HttpRequest) -> bool:
-        """Whether this user may make agents forget."""
-        return request.user.has_perm("agent_memory.delete_note")
+        """Whether this user may make agents of some workspace forget."""
+        return may_somewhere(request, "delete_note")
 
     def own_urls(self) -> list[URLPattern]:
         """Return the page that asks before one note is forgotten."""
@@ -169,15 +170,14 @@ class NoteAdmin(MemoryAdmin):
     @admin.action(permissions=["forget"], description=_("Forget selected notes"))
     def forget_selected(self, request: HttpRequest, queryset: QuerySet[Note]) -> HttpResponse:
         """Ask, and once confirmed forget the notes."""
-        return ForgetPage(self, request).of_many(queryset)
+        return ForgetPage(self, request).of_many(within(request, queryset, "delete_note"))
 
     def object_tools(self, request: HttpRequest, obj: Any) -> list[Crumb]:
         """Return the ways to the history of the key and to forgetting it."""
-        site, tools = self.admin_site.name, []
-        if request.user.has_perm("agent_memory.view_revision"):
-            history = links.to_past(site, "timeline", obj.workspace.path, obj.key)
-            tools.append((_("History"), history))
-        if self.has_forget_permission(request):
+        site, path, tools = self.admin_site.name, obj.workspace.path, []
+        if may(request, "view_revision", path=path):
+            tools.append((_("History"), links.to_past(site, "timeline", path, obj.key)))
+        if may(request, "delete_note", path=path):
             tools.append((_("Forget…"), links.to_page(site, "note", "forget", obj.pk)))
         return tools
 

@@ -17,11 +17,12 @@ from django_agent_memory.text.gate import is_storable
 from django_agent_memory.text.rendering import one_line
 
 from . import links, newlines
+from .access import may, within_any
 from .base import Crumb
 from .shown import LIST_KEY
 
 _MOST_DIGITS = 18
-_SEEING = ("agent_memory.view_revision", "agent_memory.change_revision")
+_SEEING = ("view_revision", "change_revision")
 
 
 class Said(NamedTuple):
@@ -60,9 +61,10 @@ class PastPage:
         self.key = newlines.plain(request.GET.get("key", ""))
 
     def respond(self) -> HttpResponse:
-        """Return the page, or go to the list where the query names no workspace."""
+        """Return the page, or go to the list where the query names none that they may see."""
         path = self.request.GET.get("workspace", "")
-        found = is_storable(path + self.key) and Workspace.objects.filter(path=path).first()
+        seen = within_any(self.request, Workspace.objects.all(), *_SEEING, workspace="pk")
+        found = is_storable(path + self.key) and seen.filter(path=path).first()
         if not found:
             self.say(_("This workspace does not exist."), messages.WARNING)
             return HttpResponseRedirect(links.to_list(self.site, "revision"))
@@ -134,11 +136,11 @@ class PastPage:
         return line if len(line) <= LIST_KEY else f"{line[:LIST_KEY]}…"
 
 
-def may_restore(request: HttpRequest, *, is_gone: bool, to_nothing: bool) -> bool:
-    """Whether this user may bring back a revision of a key.
+def may_restore(request: HttpRequest, path: str, *, is_gone: bool, to_nothing: bool) -> bool:
+    """Whether this user may bring back a revision of a key in the workspace at `path`.
 
     It changes a note; where the note is gone it adds one, and a forget brought back deletes one.
     """
     names = ["change_note", *["add_note"] * is_gone, *["delete_note"] * to_nothing]
-    may_see = any(map(request.user.has_perm, _SEEING))
-    return may_see and request.user.has_perms([f"agent_memory.{name}" for name in names])
+    may_see = any(may(request, name, path=path) for name in _SEEING)
+    return may_see and may(request, *names, path=path)

@@ -21,6 +21,7 @@ from django_agent_memory.models import Note, Revision
 from django_agent_memory.results import Restored
 
 from . import links
+from .access import may
 from .base import actor_of, log
 from .comparing import compare
 from .known import facts
@@ -71,7 +72,8 @@ class RestorePage(PastPage):
 
     def _is_allowed(self, note: Any) -> bool:
         to_nothing = self.target.body is None
-        return may_restore(self.request, is_gone=note is None, to_nothing=to_nothing)
+        path = self.workspace.path
+        return may_restore(self.request, path, is_gone=note is None, to_nothing=to_nothing)
 
     def _ask(self, note: Any, form: RestoreForm) -> HttpResponse:
         now, then = Said.by(note), _brought_back(self.target)
@@ -154,7 +156,7 @@ class RestorePage(PastPage):
             "Revision %(number)s was restored as revision %(new)s. "
             "This can be undone below; the history keeps every text."
         ) % {"number": outcome.restored_revision, "new": outcome.revision}
-        if not self.request.user.has_perm("agent_memory.view_note"):
+        if not may(self.request, "view_note", path=self.workspace.path):
             return done
         address = links.to_page(self.site, "note", "change", after.pk)
         return format_html('{} <a href="{}">{}</a>', done, address, _("See the note"))

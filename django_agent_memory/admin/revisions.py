@@ -18,6 +18,7 @@ from django_agent_memory.models.revision import RevisionQuerySet
 from django_agent_memory.results import Details
 
 from . import known, links
+from .access import may
 from .base import Crumb, MemoryAdmin, MemoryChangeList
 from .comparing import ComparePage
 from .filters import ActorFilter, KeyFilter, WorkspaceFilter
@@ -193,10 +194,10 @@ class RevisionAdmin(MemoryAdmin):
             .only("revision")
             .first()
         )
-        if note is not None and request.user.has_perm("agent_memory.view_note"):
+        if note is not None and may(request, "view_note", path=past[0]):
             tools.append((_("The note"), links.to_page(site, "note", "change", note.pk)))
         is_now = obj.body is None if note is None else obj.number == note.revision
-        allowed = may_restore(request, is_gone=note is None, to_nothing=obj.body is None)
+        allowed = may_restore(request, past[0], is_gone=note is None, to_nothing=obj.body is None)
         if allowed and not is_now and not obj.redacted:
             address = links.to_past(site, "restore", *past, revision=obj.number)
             tools.append((_("Restore…"), address))

@@ -24,10 +24,13 @@ from django_agent_memory.results import Restored
 from django_agent_memory.writing import MAX_ACTOR_LENGTH, Restore
 
 from . import links
+from .access import may
 from .base import actor_of, log
 from .reasons import ReasonForm
 from .shown import key_text
 
+# It changes notes, brings back forgotten ones and forgets new ones.
+ROLLING_BACK = ("add_note", "change_note", "delete_note")
 _SAMPLE = 20
 _RECENT_REVISIONS = 2_000
 _MOST_ACTORS = 100
@@ -68,7 +71,7 @@ class RollbackPage:
         self.workspace = workspace
         self.site = model_admin.admin_site.name
         self.back = links.to_page(self.site, "workspace", "change", workspace.pk)
-        if not model_admin.has_view_permission(request):
+        if not model_admin.has_view_permission(request, workspace):
             self.back = request.path
 
     def respond(self) -> HttpResponse:
@@ -157,8 +160,8 @@ class RollbackPage:
 
     def _linked(self, key: str) -> tuple[Any, str]:
         """Return a key and the way to its timeline, for those who may look at it."""
-        may_see = self.request.user.has_perm("agent_memory.view_revision")
         path = self.workspace.path
+        may_see = may(self.request, "view_revision", path=path)
         return key_text(key), links.to_past(self.site, "timeline", path, key) if may_see else ""
 
     def _roll_back(
@@ -196,12 +199,6 @@ class RollbackPage:
 
     def _say(self, message: object, level: int) -> None:
         self.admin.message_user(self.request, message, level)
-
-
-def may_roll_back(request: HttpRequest) -> bool:
-    """Whether this user may: it changes notes, brings back forgotten ones and forgets new ones."""
-    verbs = ("add", "change", "delete")
-    return request.user.has_perms([f"agent_memory.{verb}_note" for verb in verbs])
 
 
 def _fingerprint(changes: list[Restore]) -> str:

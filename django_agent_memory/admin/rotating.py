@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import datetime
 import secrets
-from typing import Any
 
 from django import forms
+from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
 from django_agent_memory.exceptions import Refused
@@ -14,6 +14,8 @@ from django_agent_memory.models import AgentKey
 from django_agent_memory.models.access import MAX_OVERLAP
 
 from . import issued
+from .access import policy_of
+from .forms import refusal_to_issue
 
 _MAX_HOURS = MAX_OVERLAP // datetime.timedelta(hours=1)
 
@@ -35,13 +37,23 @@ class RotationForm(forms.Form):
         error_messages={"required": _("This form is incomplete; open it again.")},
     )
 
-    def rotate(self, key: AgentKey, session: Any) -> tuple[AgentKey, str] | None:
+    def rotate(self, key: AgentKey, request: HttpRequest) -> tuple[AgentKey, str] | None:
         """Return the new key and its secret; None, with the reason as an error, if it is refused.
 
-        The session remembers that this form has made a key.
+        Whoever gets a key gets what it gives. The session remembers that this form has made one.
         """
+        refusal = refusal_to_issue(
+            policy_of(request),
+            request.user,
+            key.access,
+            path=key.workspace.path,
+            user_id=key.user_id,
+        )
+        if refusal is not None:
+            self.add_error(None, refusal)
+            return None
         overlap = datetime.timedelta(hours=self.cleaned_data["overlap"])
-        issued.remember(session, self.cleaned_data["nonce"])
+        issued.remember(request.session, self.cleaned_data["nonce"])
         try:
             return AgentKey.objects.rotate(key, overlap=overlap)
         except Refused as refusal:

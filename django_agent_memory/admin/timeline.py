@@ -13,6 +13,7 @@ from django_agent_memory.models import Note
 from django_agent_memory.models.revision import RevisionQuerySet
 
 from . import links
+from .access import may
 from .past import PastPage, may_restore
 from .shown import key_text, quiet
 
@@ -97,7 +98,9 @@ class TimelinePage(PastPage):
     def _restore_url(self, row: Any, current: Any) -> str:
         """Return the way to restoring a revision, "" where there is nothing to bring back."""
         is_now = row.number == current.revision if current is not None else row.gone
-        allowed = may_restore(self.request, is_gone=current is None, to_nothing=row.gone)
+        allowed = may_restore(
+            self.request, self.workspace.path, is_gone=current is None, to_nothing=row.gone
+        )
         if row.redacted or is_now or not allowed:
             return ""
         return self.address("restore", revision=row.number)
@@ -108,7 +111,7 @@ class TimelinePage(PastPage):
         return 0 < limit <= (rows[-1].number if rows else 0)
 
     def _note_url(self, current: Any) -> str:
-        if current is None or not self.request.user.has_perm("agent_memory.view_note"):
+        if current is None or not may(self.request, "view_note", path=self.workspace.path):
             return ""
         return links.to_page(self.site, "note", "change", current.pk)
 

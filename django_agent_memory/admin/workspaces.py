@@ -19,9 +19,10 @@ from django_agent_memory.models import IndexEntry, Note, Workspace
 from django_agent_memory.text.rendering import estimated_tokens, one_line
 
 from . import links
+from .access import may, may_somewhere, within
 from .base import Crumb, MemoryAdmin, MemoryChangeList
 from .forms import WorkspaceForm
-from .rolling_back import RollbackPage, may_roll_back
+from .rolling_back import ROLLING_BACK, RollbackPage
 from .shown import key_text
 from .sizes import growth, index_characters
 
@@ -46,6 +47,7 @@ class WorkspaceAdmin(MemoryAdmin):
     """The memories themselves. No workspace is deleted here; its notes are forgotten."""
 
     form = WorkspaceForm
+    workspace_lookup = "pk"
     list_display = (
         "path",
         "shown_title",
@@ -60,6 +62,11 @@ class WorkspaceAdmin(MemoryAdmin):
     ordering = ("path",)
     search_fields = ("path", "title")
     fieldsets = ((None, {"fields": ("path", "title", "description", "index_budget")}),)
+
+    def path_of(self, row: Any) -> str:
+        """Return its path."""
+        path: str = row.path
+        return path
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Workspace]:
         """Return the workspaces with the number of their notes and of the lines of their index."""
@@ -88,9 +95,12 @@ class WorkspaceAdmin(MemoryAdmin):
 
     def rollback_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
         """Ask whose writes, show what that restores, and once confirmed restore it."""
-        if not may_roll_back(request):
+        if not may_somewhere(request, *ROLLING_BACK):
             raise PermissionDenied
-        workspace: Workspace | None = self.get_object(request, object_id)
+        # Whoever may write there, whether they may view the workspace's own row or not.
+        writable = within(request, Workspace.objects.all(), *ROLLING_BACK, workspace="pk")
+        found = writable.filter(pk=object_id) if object_id.isdecimal() else writable.none()
+        workspace: Workspace | None = found.first()
         if workspace is None:
             return self._unknown(request)
         return RollbackPage(self, request, workspace).respond()
@@ -104,7 +114,7 @@ class WorkspaceAdmin(MemoryAdmin):
         if not self.has_view_permission(request):
             raise PermissionDenied
         workspace: Workspace | None = self.get_object(request, object_id)
-        if workspace is None:
+        if workspace is None or not self.has_view_permission(request, workspace):
             return self._unknown(request)
         memory = Memory(workspace)
         text, stats = memory.index_note(), memory.stats()
@@ -120,8 +130,8 @@ class WorkspaceAdmin(MemoryAdmin):
             stats=stats,
             growth=growth(stats),
             notes_url=links.to_list(site, "note", workspace=workspace.path),
-            can_see_notes=request.user.has_perm("agent_memory.view_note"),
-            can_add_notes=request.user.has_perm("agent_memory.add_note"),
+            can_see_notes=may(request, "view_note", path=workspace.path),
+            can_add_notes=may(request, "add_note", path=workspace.path),
             dangling=[
                 (key_text(key), links.to_add(site, "note", workspace=workspace.pk, key=key))
                 for key in dangling[:_SAMPLE]
@@ -133,9 +143,9 @@ class WorkspaceAdmin(MemoryAdmin):
         """Return the ways to what the agents see, to the notes, and to undoing what one wrote."""
         site = self.admin_site.name
         tools = [(_("What the agent sees"), links.to_page(site, "workspace", "index", obj.pk))]
-        if request.user.has_perm("agent_memory.view_note"):
+        if may(request, "view_note", path=obj.path):
             tools.append((_("Notes"), links.to_list(site, "note", workspace=obj.path)))
-        if may_roll_back(request):
+        if may(request, *ROLLING_BACK, path=obj.path):
             tools.append((_("Roll back…"), links.to_page(site, "workspace", "rollback", obj.pk)))
         return tools
 

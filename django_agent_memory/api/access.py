@@ -59,6 +59,12 @@ class Access(Protocol):
     def visible(self, rows: QuerySet[Any], workspace: str) -> QuerySet[Any]:
         """Return the rows where all holds that was required; `workspace` looks up theirs."""
 
+    def require_giving(self, access: str, path: str) -> None:
+        """Raise `NotAllowed` unless the caller may do all of this access in the workspace."""
+
+    def require_naming(self, user_id: Any) -> None:
+        """Raise `NotAllowed` unless the caller may issue keys that belong to this user."""
+
 
 class _Asking:
     """What keys and users have in common: whoever they are, the policy is asked."""
@@ -90,6 +96,17 @@ class _Asking:
         return self._policy.visible(
             self._caller, rows, workspace=workspace, permissions=tuple(names)
         )
+
+    def require_giving(self, access: str, path: str) -> None:
+        """Raise `NotAllowed` for what the caller may not do."""
+        lacking = self._policy.missing_to_give(self._caller, access, path=path)
+        if lacking is not None:
+            raise NotAllowed(lacking)
+
+    def require_naming(self, user_id: Any) -> None:
+        """Raise `NotAllowed` for another user, but of those who may change users."""
+        if not self._policy.may_name(self._caller, user_id):
+            raise NotAllowed("The key of another user takes the permission to change users.")
 
     def _enter(self, path: str) -> None:
         """Let the request be about this workspace, with all that was required before."""

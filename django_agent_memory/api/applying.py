@@ -16,7 +16,7 @@ from django_agent_memory.text import gate
 
 from .base import Endpoint
 from .known import KNOWN, read_known
-from .parsing import call_name, read_fields, read_json, refuse_query
+from .parsing import call_name, read_fields, read_json
 from .rendering import json_answer, replay_headers
 
 MOST_CHANGES = 1_000
@@ -58,7 +58,6 @@ class ApplyView(Endpoint):
         """Apply the changes."""
         name = call_name(request._request)
         memory = self.access.memory(workspace, place="apply/<workspace>/", call_name=name)
-        refuse_query(request._request)
         _refuse_precondition(request._request)
         fields = read_fields(
             read_json(request._request, unique_names=True),
@@ -115,6 +114,8 @@ def _numbered(number: int, step: Callable[[Any], Any], change: object) -> Any:
 def _change(given: dict[str, Any]) -> writing.Change:
     """Return the change with the fields that its kind takes; `apply` checks what they hold."""
     required, optional = _FIELDS[given["op"]]
+    if "persist" in given:
+        raise Refused("persist is for the tools; apply/ writes what all share.")
     fields = read_fields(given, required=required, optional=optional)
     key: Any = fields.get("key")
     expected = fields.get("expected_revision")

@@ -15,9 +15,11 @@ from rest_framework.exceptions import AuthenticationFailed, PermissionDenied
 
 from django_agent_memory.models import AgentKey
 
-from .parsing import check_media_type, may_have_body
+from .parsing import check_media_type, declares_body
 
 SCHEME = "Bearer"
+_SAFE = ("GET", "HEAD")
+_FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
 USE_NOTED_EVERY = datetime.timedelta(minutes=1)
 
 
@@ -47,8 +49,12 @@ class UserAuthentication(SessionAuthentication):
     """Django's session, with its CSRF check on everything that writes."""
 
     def enforce_csrf(self, request: Any) -> None:
-        """Raise 403 unless the CSRF token is there; a form is refused before it would be parsed."""
-        if may_have_body(request._request):
+        """Raise 403 unless the CSRF token is there; a form is refused before it would be parsed.
+
+        Without a body the type is nobody's word: some servers make one up.
+        """
+        may_be_form = request.method not in _SAFE and request._request.content_type in _FORMS
+        if may_be_form or declares_body(request._request):
             check_media_type(request._request)
         try:
             # Not REST framework's request: its POST would consume the JSON body.

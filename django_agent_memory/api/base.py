@@ -7,7 +7,7 @@ agent is to meet the same parser, renderer, authentication and errors.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import Any, ClassVar, NoReturn
 
 from django.db import connections, transaction
 from django.http import HttpRequest, HttpResponse
@@ -21,7 +21,7 @@ from django_agent_memory.models import AgentKey
 
 from .access import Access, KeyAccess, UserAccess
 from .authentication import AgentKeyAuthentication, UserAuthentication
-from .parsing import JSONParser, refuse_call_name, refuse_session, session_name
+from .parsing import JSONParser, refuse_call_name, refuse_query, refuse_session, session_name
 from .problems import answer_problem
 from .rendering import JSON, JSONRenderer
 from .throttling import CredentialThrottle, TooManyRequests
@@ -54,6 +54,8 @@ class Endpoint(APIView):
     versioning_class = None
     http_method_names = ["get", "head", "post", "put", "patch", "delete"]
 
+    # The methods that take query parameters.
+    queried: ClassVar[tuple[str, ...]] = ()
     takes_call_names = False
     takes_sessions = False
     access: Access
@@ -77,6 +79,8 @@ class Endpoint(APIView):
         key = request.auth
         if request.method not in ("GET", "HEAD") and not self.takes_call_names:
             refuse_call_name(request._request)
+        if request.method in self.allowed_methods and request.method not in self.queried:
+            refuse_query(request._request)
         if not self.takes_sessions:
             refuse_session(request._request)
         session = session_name(request._request)

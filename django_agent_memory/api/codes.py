@@ -28,6 +28,7 @@ CODES: dict[str, Code] = {
     "not_found": Code(404, "It is not there, or the caller may not know of it."),
     "method_not_allowed": Code(405, "The address takes the methods in Allow only."),
     "conflict": Code(409, "The note is at current_revision, not at the one expected."),
+    "exists": Code(409, "There is such a row already; the sentence names its address."),
     "pruned": Code(410, "That past went with the revisions that retention removed."),
     "length_required": Code(411, "The server wants a body with its Content-Length."),
     "too_large": Code(413, "It is over a limit; the sentence gives the limit and the size."),

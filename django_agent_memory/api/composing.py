@@ -15,7 +15,7 @@ from django_agent_memory.tools import TOOLS
 from django_agent_memory.tools.knowledge import MOST_FOUND
 
 from .base import Endpoint
-from .parsing import read_fields, read_json, refuse_query
+from .parsing import read_fields, read_json
 from .rendering import json_answer
 
 
@@ -39,7 +39,6 @@ class ComposeView(Endpoint):
             for tool in ("search", "recall"):
                 self.access.require("view_note", tool=tool)
         memory = self.access.memory(workspace, place="compose/<workspace>/")
-        refuse_query(request._request)
         fields = read_fields(
             read_json(request._request), required=("prompt",), optional=prompts.FILTERS
         )

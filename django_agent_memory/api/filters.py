@@ -11,21 +11,33 @@ from typing import Any, ClassVar, cast
 
 import django_filters  # type: ignore[import-untyped]
 from django import forms
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.contrib.auth import get_user_model
+from django.contrib.auth.models import Group
+from django.db.models import Exists, OuterRef, Q, QuerySet, Value
+from django.db.models.functions import StrIndex
+from django.utils import timezone
 
 from django_agent_memory.associations import tied_to
 from django_agent_memory.conf import conf
 from django_agent_memory.exceptions import Refused
-from django_agent_memory.models import IndexEntry, Note, NoteUsage, Revision, Workspace
+from django_agent_memory.models import (
+    AgentKey,
+    Grant,
+    IndexEntry,
+    Note,
+    NoteUsage,
+    Revision,
+    Workspace,
+)
 from django_agent_memory.models.note import NoteQuerySet, after_all_with
 from django_agent_memory.search import matching
 from django_agent_memory.text import gate
 from django_agent_memory.writing.details import check_contexts, check_label, check_name
 
 from .moments import parse_moment
-from .parsing import whole_number
+from .parsing import primary_key, whole_number
 
-PAGING = ("cursor", "page_size", "ordering", "format")
+PAGING = ("cursor", "page_size", "ordering")
 _MAY_BE_BLANK = ("search", "key_prefix")
 
 
@@ -111,13 +123,58 @@ class _Number(_Filter):
         return whole_number(value, name=f"A {self.field_name}")
 
 
-class _Operation(_Filter):
-    kind = "operation"
+class _Choice(_Filter):
+    """A filter on one of the values that there are."""
+
+    kind = "choice"
+
+    def __init__(self, values: list[str]) -> None:
+        super().__init__()
+        self.values = [str(value) for value in values]
 
     def check(self, value: str) -> str:
-        if value not in Revision.Operation.values:
-            raise Refused(f"operation must be one of: {', '.join(Revision.Operation.values)}.")
+        if value not in self.values:
+            raise Refused(f"{self.field_name} must be one of: {', '.join(self.values)}.")
         return value
+
+
+class _State(_Choice):
+    """A filter on whether a key works; one that was revoked is revoked, expired or not."""
+
+    def __init__(self) -> None:
+        super().__init__(["active", "expired", "revoked"])
+
+    def filter(self, qs: QuerySet[Any], value: Any) -> QuerySet[Any]:
+        if value is None:
+            return qs
+        kept, over = Q(revoked_at=None), Q(expires_at__lte=timezone.now())
+        cases = {"active": kept & ~over, "expired": kept & over, "revoked": ~kept}
+        return qs.filter(cases[self.check(value)])
+
+
+class _Person(_Filter):
+    """A filter on a user or a group, by primary key."""
+
+    kind = "person"
+
+    def filter(self, qs: QuerySet[Any], value: Any) -> QuerySet[Any]:
+        if value is None:
+            return qs
+        model = Group if self.field_name == "group" else get_user_model()
+        return qs.filter(**{f"{self.field_name}_id": primary_key(model, value, name=self.name)})
+
+
+class _PartOf(_Filter):
+    """A filter on what has the text in it as it is: the position, as LIKE folds case somewhere."""
+
+    kind = "key_prefix"
+
+    def filter(self, qs: QuerySet[Any], value: Any) -> QuerySet[Any]:
+        if not value:
+            return qs
+        gate.check_text(value, name="search", limit=conf.max_key_length)
+        found: QuerySet[Any] = qs.alias(found_at=StrIndex(self.field_name, Value(value)))
+        return found.filter(found_at__gt=0)
 
 
 class _Flag(_Filter):
@@ -213,7 +270,7 @@ class _Filters(django_filters.FilterSet):  # type: ignore[misc]
 def _check_names(data: dict[str, str], filters: Collection[str]) -> None:
     for name, value in data.items():
         if name not in filters and name not in PAGING:
-            known = ", ".join([*filters, *PAGING[:-1]])
+            known = ", ".join([*filters, *PAGING])
             raise Refused(f"The query parameter '{name[:32]}' is unknown; there are: {known}.")
         if not value and name not in _MAY_BE_BLANK:
             raise Refused(f"The query parameter '{name}' is empty; give it a value or drop it.")
@@ -295,10 +352,49 @@ class RevisionFilters(_Filters):
     key = _Key()
     key_prefix = _KeyPrefix()
     actor = _Filter()
-    operation = _Operation()
+    operation = _Choice(Revision.Operation.values)
     created_after = _Moment("created_at", "gte")
     created_before = _Moment("created_at", "lt")
 
     class Meta:
         model = Revision
+        fields: tuple[str, ...] = ()
+
+
+class AgentKeyFilters(_Filters):
+    """Of agent keys; `search` is a part of the name."""
+
+    workspace = _Path("workspace__path")
+    workspace_within = _Within("workspace__path")
+    name = _Filter()
+    search = _PartOf("name")
+    prefix = _Filter()
+    access = _Choice(AgentKey.Access.values)
+    state = _State()
+    user = _Person("user")
+    created_after = _Moment("created_at", "gte")
+    created_before = _Moment("created_at", "lt")
+    expires_after = _Moment("expires_at", "gte")
+    expires_before = _Moment("expires_at", "lt")
+    last_used_after = _Moment("last_used_at", "gte")
+    last_used_before = _Moment("last_used_at", "lt")
+
+    class Meta:
+        model = AgentKey
+        fields: tuple[str, ...] = ()
+
+
+class GrantFilters(_Filters):
+    """Of grants."""
+
+    workspace = _Path("workspace__path")
+    workspace_within = _Within("workspace__path")
+    user = _Person("user")
+    group = _Person("group")
+    access = _Choice(Grant.Access.values)
+    created_after = _Moment("created_at", "gte")
+    created_before = _Moment("created_at", "lt")
+
+    class Meta:
+        model = Grant
         fields: tuple[str, ...] = ()

@@ -24,7 +24,7 @@ from .moments import parse_moment, render_moment
 DEFAULT_PAGE_SIZE = 50
 MAX_PAGE_SIZE = 200
 _LARGEST_INTEGER = 9_223_372_036_854_775_807
-_TEXT_FIELDS = ("key", "path")
+_TEXT_FIELDS = ("key", "path", "name")
 
 
 class CursorPagination:

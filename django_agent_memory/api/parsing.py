@@ -11,6 +11,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 from urllib.parse import parse_qsl
 
+from django.core.exceptions import ValidationError
 from django.core.handlers.wsgi import WSGIRequest
 from django.http import HttpRequest
 from django.http.request import UnreadablePostError
@@ -23,6 +24,7 @@ from django_agent_memory.text import gate
 
 _MOST_PARAMETERS = 100
 _LARGEST_NUMBER = 10**18 - 1
+_LARGEST_KEY = 2**63 - 1  # what the databases hold
 _DRAINED_AT_A_TIME = 65_536
 _BROKEN_ESCAPE = re.compile("%(?![0-9A-Fa-f]{2})")
 _SESSION = re.compile(r"[\x21-\x7e]{1,200}")
@@ -69,14 +71,6 @@ def read_json(request: HttpRequest, *, unique_names: bool = False) -> Any:
     return gate.parse_json(text, unique_names=unique_names)
 
 
-def may_have_body(request: HttpRequest) -> bool:
-    """Whether a body may come: some servers name a media type (text/plain) where there is none."""
-    if length := request.META.get("CONTENT_LENGTH"):
-        return length != "0"
-    # By WSGI a body has its length or is chunked; by ASGI it may come with neither.
-    return not isinstance(request, WSGIRequest) or "HTTP_TRANSFER_ENCODING" in request.META
-
-
 def check_media_type(request: HttpRequest) -> None:
     """Raise `UnsupportedMediaType` unless the headers declare JSON, in UTF-8, not compressed."""
     kind = request.content_type or ""
@@ -117,11 +111,16 @@ def read_query(request: HttpRequest) -> dict[str, str]:
     return query
 
 
-def refuse_query(request: HttpRequest, *, but: Collection[str] = ()) -> None:
-    """Raise `Refused` for any query parameter, where an address takes none, `but` these."""
+def refuse_query(request: HttpRequest) -> None:
+    """Raise `Refused` for any query parameter, where an address takes none."""
     for name in read_query(request):
-        if name not in but:
-            raise Refused(f"The query parameter '{name[:64]}' is unknown; this address takes none.")
+        raise Refused(f"The query parameter '{name[:64]}' is unknown; this address takes none.")
+
+
+def refuse_precondition(request: HttpRequest) -> None:
+    """Raise `Refused` for an `If-Match` where there is no revision to match."""
+    if "HTTP_IF_MATCH" in request.META:
+        raise Refused("If-Match is for notes; what is at this address has no revision.")
 
 
 def read_fields(data: object, *, required: Collection[str], optional: Collection[str]) -> Any:
@@ -197,11 +196,29 @@ def whole_number(digits: str, *, name: str) -> int:
     return int(digits)
 
 
+def primary_key(model: Any, value: object, *, name: str) -> Any:
+    """Return the value as a primary key of the model; raises `Refused` for what can be none."""
+    if isinstance(value, (str, int)) and not isinstance(value, bool) and len(str(value)) <= 200:
+        try:
+            if gate.is_storable(str(value)):
+                key = model._meta.pk.to_python(value)
+                if not isinstance(key, int) or 0 <= key <= _LARGEST_KEY:
+                    return key
+        except ValidationError:
+            pass
+    raise Refused(f"{name} must be the id of a {name}.")
+
+
 def number(digits: str, *, name: str) -> float:
     """Return the number of a query parameter, of at least 0, such as 2 or 0.5."""
     if not re.fullmatch(r"[0-9]{1,18}(\.[0-9]{1,18})?", digits):
         raise Refused(f"{name} must be a number such as 2 or 0.5.")
     return float(digits)
+
+
+def declares_body(request: HttpRequest) -> bool:
+    """Whether the headers say that a body comes."""
+    return _declared_length(request) > 0 or "HTTP_TRANSFER_ENCODING" in request.META
 
 
 def _declared_length(request: HttpRequest) -> int:

@@ -30,6 +30,7 @@ class HistoryView(Endpoint):
     """`GET history/?key=…`: every revision of the key, oldest first, as rows and as lines."""
 
     http_method_names = ["get", "head"]
+    queried = ("GET", "HEAD")
     takes_sessions = True
 
     def get(self, request: Request, workspace: str | None = None) -> HttpResponse:
@@ -55,6 +56,7 @@ class AsOfView(Endpoint):
     """
 
     http_method_names = ["get", "head"]
+    queried = ("GET", "HEAD")
     takes_sessions = True
 
     def get(self, request: Request, workspace: str | None = None) -> HttpResponse:

@@ -25,7 +25,7 @@ from . import filters, serializers
 from .base import Endpoint, free_of_the_host
 from .known import KNOWN, read_known
 from .pagination import CursorPagination
-from .parsing import expected_revision, read_fields, read_json, read_query, refuse_query
+from .parsing import expected_revision, read_fields, read_json, read_query
 from .rendering import json_answer
 
 _UNSET: Any = object()
@@ -54,7 +54,7 @@ class Resource(ViewSetMixin, Endpoint):
     @classmethod
     def of_list(cls) -> Any:
         """Return the view of all rows."""
-        return cls.as_view(cls.list_actions)
+        return cls.as_view(cls.list_actions, queried=("GET", "HEAD"))
 
     @classmethod
     def of_one(cls) -> Any:
@@ -73,7 +73,6 @@ class Resource(ViewSetMixin, Endpoint):
         """Return a page: `results`, and `next`, the address of the next page or null."""
         self.access.require(self.permission, tool=self.list_tool)
         query = read_query(request._request)
-        query.pop("format", None)
         lines = self._visible(self.lines())
         rows = self.filters(query, lines).filter_queryset(lines)
         page, following = CursorPagination(query, self._ordering(query)).page(rows, request.path)
@@ -89,7 +88,6 @@ class Resource(ViewSetMixin, Endpoint):
         """Return one row, whole."""
         self.access.require(self.permission, tool=self.whole_tool)
         row = self._one(pk)
-        refuse_query(request._request, but=("format",))
         return json_answer(self.whole(row).data)
 
     def _written(self, row: Any, status: int = 200) -> HttpResponse:

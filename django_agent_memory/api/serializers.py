@@ -24,6 +24,14 @@ class Moment(serializers.DateTimeField):
         return render_moment(value)
 
 
+class PrimaryKey(serializers.Field):  # type: ignore[type-arg]
+    """A primary key of whatever type: a number as one, all else as text."""
+
+    def to_representation(self, value: Any) -> int | str:
+        """Return the number or the text."""
+        return value if isinstance(value, int) else str(value)
+
+
 class Body(serializers.Field):  # type: ignore[type-arg]
     """A body with the JSON type it was stored with."""
 
@@ -50,10 +58,13 @@ class WorkspaceSerializer(WorkspaceReceiptSerializer):
     index_budget = serializers.IntegerField(allow_null=True)
 
 
-class _RowSerializer(serializers.Serializer):  # type: ignore[type-arg]
+class _InWorkspaceSerializer(serializers.Serializer):  # type: ignore[type-arg]
     id = serializers.IntegerField()
     workspace = serializers.CharField(source="workspace.path")
     workspace_revision = serializers.IntegerField(source="workspace.revision")
+
+
+class _RowSerializer(_InWorkspaceSerializer):
     key = serializers.CharField()
 
 
@@ -122,3 +133,38 @@ class RevisionSerializer(RevisionLineSerializer, _DetailsSerializer):
     def get_has_body(self, revision: Any) -> bool:
         """Return whether there was a note after it; its body may itself be null."""
         return revision.body is not None
+
+
+class AgentKeyReceiptSerializer(_InWorkspaceSerializer):
+    """What one who may revoke an agent key and not see it learns of it."""
+
+    revoked = serializers.SerializerMethodField()
+    revoked_at = Moment(allow_null=True)
+
+    def get_revoked(self, key: Any) -> bool:
+        """Return whether it was revoked."""
+        return key.revoked_at is not None
+
+
+class AgentKeySerializer(AgentKeyReceiptSerializer):
+    """An agent key, never with its secret; `actor` signs what it writes, `tools` null is all."""
+
+    prefix = serializers.CharField()
+    name = serializers.CharField()
+    actor = serializers.CharField(source="name")
+    access = serializers.CharField()
+    tools = Body()
+    user = PrimaryKey(source="user_id", allow_null=True)
+    created_at = Moment()
+    expires_at = Moment(allow_null=True)
+    last_used_at = Moment(allow_null=True)
+    replaced_by = serializers.IntegerField(source="replaced_by_id", allow_null=True)
+
+
+class GrantSerializer(_InWorkspaceSerializer):
+    """A grant: to a user or to a group, of whom it names the primary key."""
+
+    user = PrimaryKey(source="user_id", allow_null=True)
+    group = PrimaryKey(source="group_id", allow_null=True)
+    access = serializers.CharField()
+    created_at = Moment()

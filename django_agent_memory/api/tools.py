@@ -30,6 +30,7 @@ class ToolView(Endpoint):
     """
 
     http_method_names = ["get", "head", "post"]
+    queried = ("GET", "HEAD")
     takes_call_names = True
     takes_sessions = True
 

@@ -33,6 +33,7 @@ class ValuesView(Endpoint):
     """
 
     http_method_names = ["get", "head", "put", "post", "delete"]
+    queried = ("GET", "HEAD", "DELETE")
     takes_call_names = True
 
     def get(self, request: Request, workspace: str | None = None) -> HttpResponse:

@@ -59,15 +59,24 @@ class GrantQuerySet(models.QuerySet["Grant"]):
             raise Refused("A grant is for one user or for one group.")
         if access not in Grant.Access.values:
             raise Refused(f"access must be one of: {', '.join(Grant.Access.values)}.")
-        if isinstance(workspace, str):
-            workspaces = Workspace.objects.using(router.db_for_write(Workspace))
-            workspace, _made = workspaces.get_or_create(path=check_path(workspace))
         # By their keys: users may live in another database, and then none may be assigned.
         grantee = {"user_id": user.pk} if user is not None else {"group_id": group.pk}
         grant, _made = self.update_or_create(
-            workspace=workspace, **grantee, defaults={"access": access}
+            workspace=_made_if_missing(workspace), **grantee, defaults={"access": access}
         )
         return grant
+
+    def give_new(
+        self, *, workspace: Workspace | str, user_id: Any, group_id: Any, access: str
+    ) -> tuple[Grant, bool]:
+        """Give access where there is no such grant; return the one there is, and whether it is new.
+
+        Of the two primary keys one is None.
+        """
+        grantee = {"user_id": user_id} if user_id is not None else {"group_id": group_id}
+        return self.get_or_create(
+            workspace=_made_if_missing(workspace), **grantee, defaults={"access": access}
+        )
 
 
 class Grant(models.Model):
@@ -144,6 +153,13 @@ def named_grantees(grants: list[Grant]) -> dict[int, str]:
         if row is not None:
             named[grant.pk] = str(row)
     return named
+
+
+def _made_if_missing(workspace: Workspace | str) -> Workspace:
+    if isinstance(workspace, Workspace):
+        return workspace
+    workspaces = Workspace.objects.using(router.db_for_write(Workspace))
+    return workspaces.get_or_create(path=check_path(workspace))[0]
 
 
 def _found(model: Any, keys: set[Any]) -> dict[Any, Any]:

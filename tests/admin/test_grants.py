@@ -105,8 +105,8 @@ def test_a_second_grant_of_the_same_is_refused(
 @pytest.mark.parametrize(
     ("own", "access", "may"),
     [
-        ((), "read", False),
-        (("view_note",), "read", False),
+        (("view_workspace",), "read", False),
+        (("view_workspace", "view_note"), "read", False),
         (ALL_OF_NOTES[:4], "read", True),
         (ALL_OF_NOTES[:4], "read-write", False),
         (ALL_OF_NOTES[:6], "read-write", False),
@@ -158,7 +158,7 @@ def test_each_of_the_permissions(member: Member, workspace: Workspace, ada: User
 
 def test_delete_takes_its_own_permission(member: Member, workspace: Workspace, ada: User) -> None:
     grant = Grant.objects.give(workspace=workspace, user=ada)
-    browser = member("view_grant", "delete_grant")
+    browser = member("view_workspace", "view_grant", "delete_grant")
     action = {"action": "delete_selected", "_selected_action": [grant.pk], "post": "yes"}
     assert browser.post(LIST, action).status_code == 302
     assert not Grant.objects.exists()

@@ -57,6 +57,7 @@ def pages(memory: Memory) -> dict[str, str]:
     }
 
 
+OF_WORKSPACES = ("workspaces", "workspace", "agent sees")
 ALLOWED = {
     (): set(),
     ("view_note",): {"notes", "note"},
@@ -80,15 +81,20 @@ ALLOWED = {
     },
     ("view_recordedcall",): {"calls", "call"},
     ("change_recordedcall", "add_recordedcall", "delete_recordedcall"): {"calls", "call"},
-    ("view_agentkey",): {"keys", "key"},
-    ("change_agentkey",): {"keys", "key", "revoke"},
-    ("add_agentkey",): {"add key"},
-    ("add_agentkey", "change_agentkey"): {"keys", "key", "add key", "revoke", "replace"},
-    ("delete_agentkey",): set(),
-    ("view_grant",): {"grants", "grant"},
-    ("change_grant",): {"grants", "grant"},
-    ("add_grant",): {"add grant"},
-    ("delete_grant",): {"take grant"},
+    # Of keys and grants they say what, and where is wherever one may view the workspace.
+    ("view_agentkey", "add_agentkey", "change_agentkey", "delete_agentkey"): set(),
+    ("view_grant", "add_grant", "change_grant", "delete_grant"): set(),
+    ("view_workspace", "view_agentkey"): {*OF_WORKSPACES, "keys", "key"},
+    ("view_workspace", "change_agentkey"): {*OF_WORKSPACES, "keys", "key", "revoke"},
+    ("view_workspace", "add_agentkey"): {*OF_WORKSPACES, "add key"},
+    ("view_workspace", "add_agentkey", "change_agentkey"): {
+        *(*OF_WORKSPACES, "keys", "key", "add key", "revoke", "replace"),
+    },
+    ("view_workspace", "delete_agentkey"): {*OF_WORKSPACES},
+    ("view_workspace", "view_grant"): {*OF_WORKSPACES, "grants", "grant"},
+    ("view_workspace", "change_grant"): {*OF_WORKSPACES, "grants", "grant"},
+    ("view_workspace", "add_grant"): {*OF_WORKSPACES, "add grant"},
+    ("view_workspace", "delete_grant"): {*OF_WORKSPACES, "take grant"},
 }
 
 

@@ -101,6 +101,8 @@ def test_every_kind_of_change_in_order(full: Agent, address: str) -> None:
         ({"op": "save", "key": "k", "body": "\ud800"}, 400, "the lone surrogate"),
         ({"op": "save", "key": "k" * 513, "body": "b"}, 413, "513 characters"),
         ({"op": "save", "key": "k", "body": "b", "session": "s"}, 400, "'session' is unknown"),
+        ({"op": "save", "key": "k", "body": "b", "persist": False}, 400, "is for the tools"),
+        ({"op": "store", "body": "b", "persist": True}, 400, "persist is for the tools"),
         ({"op": "save", "key": "k", "body": "b", "weight": -1}, 400, "weight"),
         ({"op": "save", "key": "k", "body": "b", "expires_at": "2026-11-30"}, 400, "its offset"),
         ({"op": "save", "key": "k", "body": "b", "expected_revision": "1"}, 400, "whole number"),

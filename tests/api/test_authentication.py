@@ -14,9 +14,9 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from django_agent_memory.memory import Memory
-from django_agent_memory.models import AgentKey, Revision
+from django_agent_memory.models import AgentKey, Note, Revision
 from django_agent_memory.models.access import AgentKeyQuerySet
-from tests.factories import AgentKeyFactory, UserFactory
+from tests.factories import AgentKeyFactory, NoteFactory, UserFactory
 
 from .conftest import Agent, assert_problem, stored
 
@@ -180,6 +180,18 @@ def test_a_session_with_a_body_that_is_not_json(told: dict[str, str]) -> None:
     kind = "application/x-www-form-urlencoded"
     response = client.generic("POST", "/memory/end-session/core/", "a", content_type=kind, **told)
     assert_problem(response, 415, "unsupported_media_type")
+
+
+def test_a_session_without_a_body_is_of_any_type() -> None:
+    # As the development server makes one up.
+    client = session(UserFactory(is_superuser=True), csrf=True)
+    client.cookies["csrftoken"] = "a" * 32
+    token = {"headers": {"X-CSRFToken": "a" * 32}}
+    NoteFactory(key="k")
+    pk = Note.objects.get().pk
+    assert client.generic("GET", "/memory/notes/", content_type="text/plain").status_code == 200
+    gone = client.generic("DELETE", f"/memory/notes/{pk}/", content_type="text/plain", **token)
+    assert gone.status_code == 200
 
 
 def test_a_session_with_the_csrf_token() -> None:

@@ -87,6 +87,14 @@ def without_database(agent: Agent) -> Any:
     return response
 
 
+def given_twice(_agent: Agent) -> Any:
+    client = Client()
+    client.force_login(UserFactory(is_superuser=True))
+    fields = {"workspace": "core", "user": UserFactory().pk, "access": "read"}
+    client.post("/memory/grants/", fields, content_type="application/json")
+    return client.post("/memory/grants/", fields, content_type="application/json")
+
+
 NOW = "2020-01-01T00:00:00Z"
 REQUESTS: dict[str, Callable[[Agent], Any]] = {
     "refused": lambda agent: agent.call("recall", key=""),
@@ -103,6 +111,7 @@ REQUESTS: dict[str, Callable[[Agent], Any]] = {
     "conflict": lambda agent: agent.send(
         "values/", {"key": "k", "value": 1}, "put", headers={"If-Match": '"1"'}
     ),
+    "exists": given_twice,
     "pruned": pruned,
     "length_required": without_length,
     "too_large": lambda agent: agent.call("recall", key="k" * 513),

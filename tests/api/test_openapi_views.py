@@ -84,7 +84,13 @@ def test_it_says_nothing_of_any_workspace(agent: Agent) -> None:
         for each in (agent, Agent(workspace="tenant-b"), Agent(access="read", workspace="x"))
     ]
     assert told[0] == told[1] == told[2]
-    for secret in (b"tenant-b", b"secret", b"hidden", agent.key.secret.encode()):
+    for secret in (
+        b"tenant-b",
+        b"secret/key",
+        b"A secret line",
+        b"hidden",
+        agent.key.secret.encode(),
+    ):
         assert secret not in told[0]
 
 

@@ -251,10 +251,10 @@ def test_the_first_and_the_last_times(
         assert response.json()["found"] is found
 
 
-def test_a_format_is_not_ours_to_know(agent: Agent) -> None:
+def test_there_is_one_format(agent: Agent) -> None:
     for name in ("api", "json", "html"):
-        response = agent.get("notes/", {"format": name})
-        assert response["Content-Type"] == "application/json"
+        document = assert_problem(agent.get("notes/", {"format": name}), 400, "refused")
+        assert "'format' is unknown; there are: workspace, " in document["detail"]
 
 
 # Order and pages

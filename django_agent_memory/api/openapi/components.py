@@ -23,6 +23,7 @@ from .parts import (
     moment,
     nullable,
     number,
+    primary_key,
     record,
     ref,
     text,
@@ -35,6 +36,7 @@ _KINDS: tuple[tuple[type[Any], Schema], ...] = (
     (rest.DateTimeField, moment()),
     (rest.ListField, listed(text())),
     (rest.CharField, text()),
+    (serializers.PrimaryKey, primary_key()),
 )
 _RETURNED = {"str": text(), "bool": boolean(), "int": integer()}
 
@@ -47,6 +49,9 @@ ROWS: dict[str, type[Any]] = {
     "IndexEntry": serializers.IndexEntrySerializer,
     "RevisionLine": serializers.RevisionLineSerializer,
     "Revision": serializers.RevisionSerializer,
+    "AgentKey": serializers.AgentKeySerializer,
+    "AgentKeyReceipt": serializers.AgentKeyReceiptSerializer,
+    "Grant": serializers.GrantSerializer,
 }
 """What the rows of the resources are called; a page of them has `Page` behind its name."""
 
@@ -118,7 +123,13 @@ def answer(properties: dict[str, Schema], *, optional: tuple[str, ...] = ()) -> 
 def _rows() -> dict[str, Schema]:
     rows = {name: _row(serializer) for name, serializer in ROWS.items()}
     pages = {f"{name}Page": page_of(name) for name in rows if not name.endswith("Receipt")}
-    return {**rows, **pages}
+    issued = rows["AgentKey"]["properties"] | {"secret": text("Shown this once.")}
+    return {
+        **rows,
+        **pages,
+        "IssuedAgentKey": record(issued, description="A new agent key with its secret."),
+        "GrantDeleted": record({"id": integer(), "deleted": boolean()}),
+    }
 
 
 def _row(serializer: type[Any]) -> Schema:

@@ -1,13 +1,16 @@
-"""The resources as operations: what their view sets say of themselves, and the bodies of writes."""
+"""The resources as operations: what their view sets say of themselves, and the bodies of writes.
+
+What is written of agent keys and grants is in `credentials`.
+"""
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
 
 from django_agent_memory.api import resources
+from django_agent_memory.api.credentials import AgentKeyViewSet, GrantViewSet
 from django_agent_memory.api.filters import PAGING
 from django_agent_memory.api.pagination import DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE
-from django_agent_memory.models import Revision
 from django_agent_memory.writing.channel import MAX_REASON_LENGTH
 from django_agent_memory.writing.workspaces import (
     MAX_BUDGET,
@@ -17,6 +20,7 @@ from django_agent_memory.writing.workspaces import (
 
 from . import parts
 from .components import expected, known, row_name
+from .credentials import credential_operation
 from .operation import Operation, Query
 from .parts import Limits, Schema, anything, integer, moment, nullable, text
 
@@ -27,6 +31,7 @@ class Rows(NamedTuple):
     one: str
     several: str
     for_users: bool = False
+    shown_to_users_only: bool = False
 
 
 RESOURCES: dict[type[resources.Resource], Rows] = {
@@ -34,6 +39,8 @@ RESOURCES: dict[type[resources.Resource], Rows] = {
     resources.NoteViewSet: Rows("note", "notes"),
     resources.IndexEntryViewSet: Rows("index_entry", "index_entries"),
     resources.RevisionViewSet: Rows("revision", "revisions"),
+    AgentKeyViewSet: Rows("agent_key", "agent_keys", shown_to_users_only=True),
+    GrantViewSet: Rows("grant", "grants", shown_to_users_only=True),
 }
 """Every view set; `for_users` are those that no agent key may write."""
 
@@ -70,7 +77,10 @@ _SHOWN = {
 
 def resource_operation(view: type[Any], action: str, limits: Limits) -> Operation:
     """Return what the action of the view set does; raises `LookupError` where that is unknown."""
-    return _ACTIONS[action](view, RESOURCES[view], limits)
+    rows = RESOURCES[view]
+    if rows.shown_to_users_only and action not in ("list", "retrieve"):
+        return credential_operation(view, action)
+    return _ACTIONS[action](view, rows, limits)
 
 
 def reason() -> Schema:
@@ -87,6 +97,7 @@ def _list(view: type[Any], rows: Rows, limits: Limits) -> Operation:
         answers=(f"{row_name(view.line)}Page",),
         query={**_filters(view, limits), **_paging(view)},
         writes=False,
+        for_users=rows.shown_to_users_only,
     )
 
 
@@ -99,7 +110,7 @@ def _filters(view: type[Any], limits: Limits) -> dict[str, Query]:
         "key_prefix": text(maxLength=limits.key),
         "moment": moment(),
         "number": integer(maximum=10**18 - 1),
-        "operation": text(enum=[str(value) for value in Revision.Operation.values]),
+        "person": text(minLength=1, maxLength=200),
         "flag": text(enum=["true", "false"]),
         "name": {**parts.name(""), "minLength": 1},
         "label": {**parts.label(""), "minLength": 1},
@@ -107,7 +118,10 @@ def _filters(view: type[Any], limits: Limits) -> dict[str, Query]:
     }
     return {
         name: Query(
-            schema=parts.said(kinds[given.kind], _SAID.get(name, _said_of(name))),
+            schema=parts.said(
+                text(enum=given.values) if given.kind == "choice" else kinds[given.kind],
+                _SAID.get(name, _said_of(name)),
+            ),
             example=_SHOWN.get(name),
         )
         for name, given in view.filters.base_filters.items()
@@ -145,6 +159,7 @@ def _retrieve(view: type[Any], rows: Rows, limits: Limits) -> Operation:
         tag="Resources",
         answers=(row_name(view.whole),),
         writes=False,
+        for_users=rows.shown_to_users_only,
     )
 
 

@@ -71,6 +71,11 @@ def anything(description: str = "") -> Schema:
     return said({}, description)
 
 
+def primary_key() -> Schema:
+    """Return the schema of the primary key of a user or group, whatever it is on the site."""
+    return {"anyOf": [integer(), text()]}
+
+
 def listed(items: Schema, description: str = "", **terms: Any) -> Schema:
     """Return the schema of a list."""
     return said({"type": "array", "items": items, **terms}, description)

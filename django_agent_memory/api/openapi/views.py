@@ -13,7 +13,7 @@ from django.shortcuts import render
 from rest_framework.request import Request
 
 from django_agent_memory.api.base import Endpoint
-from django_agent_memory.api.parsing import read_fields, read_query, refuse_query
+from django_agent_memory.api.parsing import read_fields, read_query
 from django_agent_memory.api.rendering import CACHE_CONTROL, JSON, json_answer
 from django_agent_memory.exceptions import Refused
 
@@ -34,6 +34,7 @@ class SchemaView(Endpoint):
 
     schema = None
     http_method_names = ["get", "head"]
+    queried = ("GET", "HEAD")
 
     def get(self, request: Request) -> HttpResponse:
         """Return the document; its server is the mount at which it was asked for."""
@@ -62,7 +63,6 @@ class SchemaPageView(Endpoint):
 
     def get(self, request: Request) -> HttpResponse:
         """Return the page."""
-        refuse_query(request._request)
         address = request.path.rstrip("/").removesuffix("docs")
         context = {"address": address, "token": get_token(request._request)}
         response = render(request._request, "agent_memory/openapi.html", context)

@@ -13,14 +13,13 @@ from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
 from django_agent_memory.exceptions import Refused
+from django_agent_memory.key_terms import check_name, check_tools
 from django_agent_memory.models import AgentKey, Workspace
 from django_agent_memory.models.access import MAX_OVERLAP
 from django_agent_memory.text import gate, rendering
-from django_agent_memory.tools import TOOLS
 
 MAX_DAYS = 36_500
 MAX_HOURS = MAX_OVERLAP // datetime.timedelta(hours=1)
-_MAX_NAME_LENGTH = 200
 _MAX_ID_DIGITS = 18
 _MEANT = "as `list` shows it; a whole secret does too"
 _HEADINGS = ("ID", "PREFIX", "NAME", "WORKSPACE", "ACCESS", "TOOLS", "STATE", "LAST USED")
@@ -74,8 +73,8 @@ class Command(BaseCommand):
 
     def _create(self, options: dict[str, Any]) -> None:
         path = gate.check_path(options["workspace"])
-        name = _checked_name(options["name"])
-        tools = _checked_tools(options["tool"], access=options["access"])
+        name = check_name(options["name"])
+        tools = check_tools(options["tool"], access=options["access"])
         expires_at = _expiry(options["days"])
         user = _user(options["user"])
         is_new = not Workspace.objects.filter(path=path).exists()
@@ -126,24 +125,6 @@ class Command(BaseCommand):
             return
         key.revoke()
         self.stdout.write(f"Revoked key {key.pk} ({key.prefix}…), {key.name}.")
-
-
-def _checked_name(name: str) -> str:
-    if not name.strip():
-        raise CommandError("The name is empty; give the agent a label.")
-    return gate.check_text(name, name="name", limit=_MAX_NAME_LENGTH)
-
-
-def _checked_tools(names: list[str] | None, *, access: str) -> list[str] | None:
-    """Return the tools without repeats; None is all that the access allows."""
-    if names is None:
-        return None
-    for name in names:
-        if name not in TOOLS:
-            raise CommandError(f"There is no tool '{name}'; the tools are: {', '.join(TOOLS)}.")
-        if access == AgentKey.Access.READ and not TOOLS[name].read_only:
-            raise CommandError(f"The tool '{name}' writes; a key with read access cannot use it.")
-    return list(dict.fromkeys(names))
 
 
 def _expiry(days: int | None) -> datetime.datetime | None:
