@@ -32,12 +32,13 @@ def read_at_once(user: Any) -> None:
 
 
 def _is_asked_of_the_tables() -> bool:
-    """Whether a backend reads permissions exactly as Django's own does."""
-    return any(
-        isinstance(backend, ModelBackend)
-        and all(getattr(type(backend), name) is getattr(ModelBackend, name) for name in _READING)
-        for backend in get_backends()
-    )
+    """Whether Django's own backend is there, and no other keeps something else in its place."""
+    kinds = [type(backend) for backend in get_backends() if isinstance(backend, ModelBackend)]
+    own = [
+        all(getattr(kind, name) is getattr(ModelBackend, name) for name in _READING)
+        for kind in kinds
+    ]
+    return any(own) and all(own)
 
 
 def _rows(user: Any) -> QuerySet[Any, tuple[str, str, bool]]:

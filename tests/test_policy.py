@@ -14,6 +14,7 @@ from django.test.utils import CaptureQueriesContext
 from django_agent_memory.models import AgentKey, Grant, Note, Workspace
 from django_agent_memory.policy import (
     ADDS,
+    OF_CREDENTIALS,
     PERMISSIONS,
     READS,
     WRITES,
@@ -285,3 +286,89 @@ def test_the_policy_of_the_setting(settings: Any) -> None:
     settings.AGENT_MEMORY_POLICY = "tests.test_policy.Closed"
     assert type(current_policy()) is Closed
     assert current_policy() is not current_policy()
+
+
+# Agent keys and grants
+
+
+@pytest.mark.parametrize("permission", OF_CREDENTIALS)
+def test_what_one_may_do_with_keys_and_grants_counts_where_one_views(
+    workspaces: None, permission: str
+) -> None:
+    user = UserFactory(permissions=[permission])
+    assert Policy().missing(user, [permission], path=None) is not None
+    assert not Policy().user_may(user, permission, HERE)
+    Grant.objects.give(workspace=HERE, user=user)
+    policy = Policy()
+    assert policy.user_may(user, permission, HERE)
+    assert not policy.user_may(user, permission, THERE)
+    reached = policy.user_workspaces(user, permission)
+    assert reached is not None
+    assert [row.path for row in reached] == [HERE]
+    everywhere = UserFactory(permissions=[permission, "view_workspace"])
+    assert policy.everywhere(everywhere, permission)
+    assert policy.user_may(everywhere, permission, NOWHERE)
+    assert policy.user_workspaces(everywhere, permission) is None
+
+
+def test_no_grant_gives_them(workspaces: None) -> None:
+    user = UserFactory()
+    Grant.objects.give(workspace=HERE, user=user, access="read-write")
+    assert not any(Policy().user_may(user, name, HERE) for name in OF_CREDENTIALS)
+
+
+def test_they_may_be_object_permissions(workspaces: None, settings: Any) -> None:
+    settings.AUTHENTICATION_BACKENDS = ["tests.test_policy.AllOnObjects"]
+    user, policy = UserFactory(), AllOnObjectsPolicy()
+    assert all(policy.user_may(user, name, HERE) for name in OF_CREDENTIALS)
+    assert not any(policy.user_may(user, name, NOWHERE) for name in OF_CREDENTIALS)
+    reached = policy.user_workspaces(user, "view_agentkey")
+    assert reached is not None
+    assert set(reached) == set(Workspace.objects.all())
+    # A site that does not say which there are has them where a workspace is named.
+    assert Policy().user_may(user, "view_agentkey", HERE)
+    found = Policy().user_workspaces(user, "view_agentkey")
+    assert found is not None
+    assert not found
+
+
+def test_an_agent_key_has_none_of_them(workspaces: None) -> None:
+    key = AgentKeyFactory(workspace=HERE)
+    for permission in OF_CREDENTIALS:
+        assert Policy().missing(key, [permission], path=HERE) is not None
+        rows = Policy().visible(
+            key, AgentKey.objects.all(), workspace="workspace", permissions=[permission]
+        )
+        assert not rows
+    assert Policy().missing_to_give(key, "read", path=HERE) == "This access cannot be given."
+
+
+@pytest.mark.parametrize("access", ["", "root", "write"])
+def test_an_access_that_there_is_not_is_given_by_nobody(workspaces: None, access: str) -> None:
+    root = UserFactory(is_superuser=True)
+    assert Policy().missing_to_give(root, access, path=HERE) == "This access cannot be given."
+
+
+def test_whom_one_may_name(workspaces: None) -> None:
+    user, other = UserFactory(), UserFactory()
+    policy = Policy()
+    assert policy.may_name(user, None)
+    assert policy.may_name(user, user.pk)
+    assert not policy.may_name(user, other.pk)
+    assert policy.may_name(UserFactory(is_superuser=True), other.pk)
+    assert not policy.may_name(UserFactory(is_superuser=True, is_active=False), other.pk)
+
+
+def test_who_reaches_anything(workspaces: None) -> None:
+    assert not Policy().reaches_any(UserFactory())
+    assert not Policy().reaches_any(UserFactory(permissions=["view_agentkey"]))
+    assert Policy().reaches_any(UserFactory(permissions=["add_workspace"]))
+    assert Policy().reaches_any(UserFactory(is_superuser=True))
+    user = UserFactory()
+    Grant.objects.give(workspace=HERE, user=user)
+    policy = Policy()
+    with CaptureQueriesContext(connection) as queries:
+        assert policy.reaches_any(user)
+        assert policy.reaches_any(user)
+    # All permissions, and whether there is a workspace.
+    assert len(queries) == 2

@@ -10,6 +10,7 @@ from django.contrib.auth.models import AnonymousUser
 from django.db import DatabaseError, router, transaction
 from django.db.models import Q
 from django.utils import timezone
+from django.views.decorators.debug import sensitive_variables
 from rest_framework.authentication import BaseAuthentication, SessionAuthentication
 from rest_framework.exceptions import AuthenticationFailed, PermissionDenied
 
@@ -30,6 +31,7 @@ class AgentKeyAuthentication(BaseAuthentication):
     such a header no other authentication is tried. A key whose user is gone or inactive is refused.
     """
 
+    @sensitive_variables("secret")
     def authenticate(self, request: Any) -> tuple[Any, AgentKey] | None:
         """Return the key's user and the key, None without a bearer header, or raise 401."""
         scheme, _, secret = request.META.get("HTTP_AUTHORIZATION", "").partition(" ")
@@ -67,6 +69,7 @@ class UserAuthentication(SessionAuthentication):
             ) from None
 
 
+@sensitive_variables("secret")
 def _key_with(secret: str) -> AgentKey:
     keys = AgentKey.objects.select_related("workspace")
     if _shares_database_with_users():

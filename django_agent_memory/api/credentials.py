@@ -15,6 +15,7 @@ from django.contrib.auth.models import Group
 from django.db import router
 from django.db.models import QuerySet
 from django.http import HttpResponse
+from django.views.decorators.debug import sensitive_variables
 from rest_framework.exceptions import APIException, NotFound
 from rest_framework.request import Request
 
@@ -61,6 +62,7 @@ class AgentKeyViewSet(Resource):
         """Return the keys."""
         return AgentKey.objects.select_related("workspace")
 
+    @sensitive_variables("secret")
     def create(self, request: Request) -> HttpResponse:
         """Issue a key; the answer has its `secret`, this once."""
         self.access.require("add_agentkey")
@@ -103,6 +105,7 @@ class AgentKeyViewSet(Resource):
         self.access.require_naming(key.user_id)
         return self._issued(*AgentKey.objects.rotate(key, overlap=overlap))
 
+    @sensitive_variables("secret", "shown")
     def _issued(self, key: AgentKey, secret: str) -> HttpResponse:
         """Return the key to whoever issued it, with the secret, for nobody to keep in between."""
         shown = {**self.whole(key).data, "secret": secret}

@@ -14,6 +14,7 @@ from django.db.models import Q, Value
 from django.db.models.functions import Coalesce, Least
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
+from django.views.decorators.debug import sensitive_variables
 
 from django_agent_memory.exceptions import Refused
 from django_agent_memory.text.gate import check_path
@@ -26,6 +27,7 @@ MAX_OVERLAP = datetime.timedelta(days=365)
 _SHOWN = len(SECRET_PREFIX) + 6
 
 
+@sensitive_variables("secret")
 def digest_of(secret: str) -> str:
     """Return the SHA-256 of a secret: 256 random bits need no slow hash."""
     return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
@@ -39,10 +41,12 @@ class AgentKeyQuerySet(models.QuerySet["AgentKey"]):
         unexpired = Q(expires_at=None) | Q(expires_at__gt=timezone.now())
         return self.filter(unexpired, revoked_at=None)
 
+    @sensitive_variables("secret")
     def with_secret(self, secret: str) -> AgentKeyQuerySet:
         """The key whose secret this is, or none."""
         return self.filter(digest=digest_of(secret))
 
+    @sensitive_variables("secret")
     def issue(
         self,
         *,
@@ -77,6 +81,7 @@ class AgentKeyQuerySet(models.QuerySet["AgentKey"]):
         )
         return key, secret
 
+    @sensitive_variables("secret")
     def rotate(self, key: AgentKey, *, overlap: datetime.timedelta) -> tuple[AgentKey, str]:
         """Make a key on the terms of `key`, its expiry too; return it with its secret.
 

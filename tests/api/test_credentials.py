@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import json
 import logging
+import re
 from typing import Any
 
 import pytest
@@ -15,8 +16,10 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
+from django.views.debug import ExceptionReporter
 
 from django_agent_memory.api.credentials import MAX_OVERLAP_HOURS
+from django_agent_memory.api.serializers import AgentKeySerializer
 from django_agent_memory.models import AgentKey, Grant, RecordedCall, Workspace
 from django_agent_memory.models.access import digest_of
 from tests.factories import AgentKeyFactory, UserFactory, WorkspaceFactory
@@ -139,6 +142,32 @@ def test_a_key_is_issued_and_its_secret_is_in_this_answer_only(
     agent = Client(headers={"Authorization": f"Bearer {secret}"})
     assert agent.get("/memory/tools/list_memories/").status_code == 403
     assert agent.get("/memory/tools/search/?pattern=x").status_code == 200
+
+
+def report_of(response: Any, caplog: pytest.LogCaptureFixture) -> str:
+    """Return what Django would mail or show of the error: every frame with its variables."""
+    assert_problem(response, 500, "internal_error")
+    (record,) = [
+        record for record in caplog.records if record.exc_info and record.name.endswith("api")
+    ]
+    return str(ExceptionReporter(None, *record.exc_info).get_traceback_html())
+
+
+def test_no_report_of_an_error_has_a_secret(
+    manager: Person, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(*_: Any) -> Any:
+        raise RuntimeError("on purpose")
+
+    monkeypatch.setattr(AgentKeySerializer, "to_representation", fail)
+    response = manager.send("agent-keys/", {"workspace": HERE, "name": "a"})
+    report = report_of(response, caplog)
+    assert "on purpose" in report
+    assert re.search(r"dam_[\w-]{20}", report) is None
+    caplog.clear()
+    agent = Agent(workspace=HERE)
+    monkeypatch.setattr(AgentKey, "is_usable", property(fail))
+    assert agent.key.secret not in report_of(agent.get("index/"), caplog)
 
 
 def test_a_key_without_terms_has_all_of_its_workspace(manager: Person) -> None:
