@@ -43,28 +43,33 @@ class Client:
 
     server: Server
     number: int
+    writes: int = 0
     kept: dict[str, int] = field(default_factory=dict)
     statuses: Counter[int] = field(default_factory=Counter)
+
+    def __post_init__(self) -> None:
+        self.connection = http.client.HTTPConnection("127.0.0.1", self.server.port, timeout=60)
 
     def run(self, requests: int) -> None:
         """Send so many requests, each answered by what is right for it."""
         chance = random.Random(self.number)
-        for number in range(requests):
+        for _ in range(requests):
             kind = chance.random()
-            if kind < 0.2:
-                self.write(f"c{self.number}/{number % 20}", f"{number} {BODY}", number)
+            if kind < 0.1:
+                self.writes += 1
+                self.write(f"c{self.number}/{self.writes % 20}")
             elif kind < 0.8:
                 self.read(chance)
             else:
                 method, address, body, headers, status = chance.choice(WRONG)
                 self.send(method, address, body, headers, expected=status)
 
-    def write(self, key: str, body: str, number: int) -> None:
+    def write(self, key: str) -> None:
+        body = f"{self.writes} {BODY}"
         said = json.dumps({"key": key, "summary": "s", "body": body}).encode()
-        name = {"Idempotency-Key": f"{self.number}/{len(self.kept)}/{number}"}
-        answer = self.send("POST", "tools/remember/", said, name)
-        if answer is not None:
-            self.kept[key] = number
+        name = {"Idempotency-Key": f"{self.number}/{self.writes}"}
+        if self.send("POST", "tools/remember/", said, name) is not None:
+            self.kept[key] = self.writes
 
     def read(self, chance: random.Random) -> None:
         if self.kept and chance.random() < 0.7:
@@ -91,13 +96,7 @@ class Client:
             "Accept": "application/json",
             **(headers or {}),
         }
-        connection = http.client.HTTPConnection("127.0.0.1", self.server.port, timeout=60)
-        try:
-            connection.request(method, f"/memory/{address}", body, said)
-            response = connection.getresponse()
-            raw = response.read()
-        finally:
-            connection.close()
+        response, raw = self.exchange(method, f"/memory/{address}", body, said)
         self.statuses[response.status] += 1
         if response.status == 503:
             assert int(response.headers["Retry-After"]) >= 1
@@ -107,10 +106,26 @@ class Client:
             assert response.headers["Content-Type"] == PROBLEM
         return json.loads(raw)
 
+    def exchange(self, *request: Any) -> tuple[http.client.HTTPResponse, bytes]:
+        """Send it on the open connection, or on a new one if the server has closed that."""
+        for attempt in range(2):
+            try:
+                self.connection.request(*request)
+                response = self.connection.getresponse()
+                return response, response.read()
+            except ConnectionError:
+                self.connection.close()
+                if attempt:
+                    raise
+        raise AssertionError
+
 
 @pytest.fixture
 def crew(server: Server) -> Iterator[list[Client]]:
-    yield [Client(server, number) for number in range(CLIENTS)]
+    crew = [Client(server, number) for number in range(CLIENTS)]
+    yield crew
+    for client in crew:
+        client.connection.close()
 
 
 def test_every_request_is_answered_and_memory_stays_flat(
