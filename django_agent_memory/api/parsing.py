@@ -26,8 +26,9 @@ _MOST_PARAMETERS = 100
 _LARGEST_NUMBER = 10**18 - 1
 _LARGEST_KEY = 2**63 - 1  # what the databases hold
 _DRAINED_AT_A_TIME = 65_536
+_DRAINED_LIMITS = 4
 _BROKEN_ESCAPE = re.compile("%(?![0-9A-Fa-f]{2})")
-_SESSION = re.compile(r"[\x21-\x7e]{1,200}")
+_SESSION = re.compile(r"[\x21-\x2b\x2d-\x7e]{1,200}")
 _IF_MATCH = re.compile(r'\s*"(\d{1,19})"\s*')
 
 
@@ -156,13 +157,18 @@ def expected_revision(request: HttpRequest, fields: Mapping[str, Any]) -> Any:
 
 
 def call_name(request: HttpRequest) -> str | None:
-    """Return the `Idempotency-Key`, quoted or bare, None without one; its use checks the rest."""
+    """Return the `Idempotency-Key`, quoted or bare, None without one; its use checks the rest.
+
+    Raises `Refused` for what may be two of them: servers join headers by a comma.
+    """
     header = request.headers.get("Idempotency-Key")
     if header is None:
         return None
-    name = header.strip()
+    name, separator = header.strip(), ","
     if len(name) >= 2 and name[0] == name[-1] == '"':
-        name = name[1:-1]
+        name, separator = name[1:-1], '"'
+    if separator in name:
+        raise Refused("Idempotency-Key must be one name; one with a comma stands in quotes.")
     return name
 
 
@@ -170,7 +176,7 @@ def session_name(request: HttpRequest) -> str | None:
     """Return the `Memory-Session`, None without one; raises `Refused` for a malformed one."""
     name = request.headers.get("Memory-Session")
     if name is not None and not _SESSION.fullmatch(name):
-        raise Refused("Memory-Session must be 1 to 200 visible ASCII characters, no blanks.")
+        raise Refused("Memory-Session must be 1 to 200 visible ASCII characters, no comma.")
     return name
 
 
@@ -228,7 +234,11 @@ def _declared_length(request: HttpRequest) -> int:
 
 def _read(request: HttpRequest) -> bytes:
     """Read one byte more than is allowed at most."""
-    size = conf.max_request_bytes + 1
+    return _take(request, conf.max_request_bytes + 1)
+
+
+def _take(request: HttpRequest, size: int) -> bytes:
+    """Read up to so many bytes of the body, whether or not it has a length."""
     chunked = "HTTP_TRANSFER_ENCODING" in request.META and not request.META.get("CONTENT_LENGTH")
     if chunked and isinstance(request, WSGIRequest):
         # Django reads a body without a length as empty; some servers say where it ends.
@@ -255,9 +265,11 @@ def _check_size(request: HttpRequest, size: int) -> None:
 
 def _drain(request: HttpRequest, size: int) -> None:
     """Take in what is moderately too large: closed on unread data, the client sees no answer."""
-    left = min(size, 4 * conf.max_request_bytes)
+    left = _DRAINED_LIMITS * conf.max_request_bytes
+    if size > left:
+        return
     while left > 0:
-        chunk = request.read(min(left, _DRAINED_AT_A_TIME))
+        chunk = _take(request, min(left, _DRAINED_AT_A_TIME))
         if not chunk:
             return
         left -= len(chunk)

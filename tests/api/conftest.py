@@ -11,6 +11,8 @@ from django.test import Client
 from django_agent_memory.models import AgentKey, IndexEntry, Note, Revision, Workspace
 from tests.factories import AgentKeyFactory
 
+from . import wire
+
 MOUNT = "/memory/"
 
 
@@ -75,3 +77,18 @@ def agent(db: None) -> Agent:
     agent.get("tools/")
     assert AgentKey.objects.get().last_used_at is not None
     return agent
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skip, where a server is named, what cannot be asked through it."""
+    reasons = wire.NOT_OVER_THE_WIRE.get(wire.name(), {})
+    for item in items:
+        if reason := reasons.get(item.name):
+            item.add_marker(pytest.mark.skip(reason=reason))
+
+
+@pytest.fixture(autouse=True)
+def _over_the_wire(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the clients of a test speak to the server that AGENT_MEMORY_TEST_SERVER names."""
+    if (server := wire.chosen()) is not None:
+        monkeypatch.setattr("django.test.client.ClientHandler", server)

@@ -78,13 +78,20 @@ def test_only_executed_calls_are_kept(agent: Agent) -> None:
     assert_problem(call(agent, "remember", key="k", summary="s", body="b"), 401)
 
 
-@pytest.mark.parametrize("name", ["", '""', "x" * 244])
+@pytest.mark.parametrize("name", ["", '""', "x" * 244, "a,b", "a, a", '"a","b"', '"a",b"'])
 def test_a_bad_name_is_refused_and_nothing_is_done(agent: Agent, name: str) -> None:
     before = stored()
     response = call(agent, "remember", name, key="k", summary="s", body="b")
     assert response.status_code in (400, 413)
     assert_problem(response, response.status_code)
     assert stored() == before
+
+
+def test_a_quoted_name_may_hold_a_comma(agent: Agent) -> None:
+    arguments = {"key": "k", "summary": "s", "body": "b"}
+    first, again = (call(agent, "remember", '"a,b"', **arguments) for _ in range(2))
+    assert "Idempotency-Replayed" not in first.headers
+    assert again.headers["Idempotency-Replayed"] == "true"
 
 
 def test_a_get_may_be_named_too(agent: Agent) -> None:

@@ -6,6 +6,7 @@ import contextlib
 import http.client
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -18,6 +19,12 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[3]
+# How a site may be served: the command behind `python -m`, before the address.
+KINDS: dict[str, list[str]] = {
+    "sync": ["gunicorn", "tests.api.live.wsgi:application", "--worker-class", "sync"],
+    "gthread": ["gunicorn", "tests.api.live.wsgi:application", "--threads", "8"],
+    "uvicorn": ["uvicorn", "tests.api.live.asgi:application", "--no-access-log"],
+}
 
 
 @dataclass
@@ -43,6 +50,8 @@ class Server:
     database: str
     secret: str = ""
     port: int = 0
+    kind: str = "sync"
+    log: Path | None = None
     process: subprocess.Popen[bytes] | None = None
     environment: dict[str, str] = field(default_factory=dict)
 
@@ -68,16 +77,30 @@ class Server:
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             self.port = probe.getsockname()[1]
-        command = [
-            sys.executable, "-m", "gunicorn", "--workers", str(workers), "--log-level", "error",
-            "--bind", f"127.0.0.1:{self.port}",
-            "tests.api.live.wsgi:application",
-        ]  # fmt: skip
-        # A session of its own, so that a kill reaches the workers too and nothing else.
-        self.process = subprocess.Popen(
-            command, cwd=ROOT, env=self.environment, start_new_session=True
-        )
+        command = [sys.executable, "-m", *KINDS[self.kind], "--log-level", "error"]
+        if self.kind == "uvicorn":
+            command += ["--port", str(self.port)]  # one process: the server is its own worker
+        else:
+            command += ["--bind", f"127.0.0.1:{self.port}", "--workers", str(workers)]
+        with contextlib.ExitStack() as opened:
+            log = None if self.log is None else opened.enter_context(self.log.open("ab"))
+            # A session of its own, so that a kill reaches the workers too and nothing else.
+            self.process = subprocess.Popen(
+                command, cwd=ROOT, env=self.environment, start_new_session=True, stderr=log
+            )
         self._await()
+
+    def workers(self) -> list[int]:
+        """Return the ids of the processes that answer."""
+        assert self.process is not None
+        pid = self.process.pid
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+        return [int(child) for child in children] or [pid]
+
+    def megabytes(self) -> float:
+        """Return the memory that the largest worker holds now."""
+        statuses = [Path(f"/proc/{pid}/status").read_text() for pid in self.workers()]
+        return max(int(re.findall(r"VmRSS:\s+(\d+) kB", status)[0]) / 1024 for status in statuses)
 
     def kill(self) -> None:
         """End the server and all its workers at once, as a power cut would."""
@@ -129,14 +152,19 @@ class Server:
 
 
 @contextlib.contextmanager
-def live_server(directory: Path) -> Iterator[Server]:
-    """Yield a running server; its database is in `directory`, or dropped in the end."""
+def live_server(
+    directory: Path, *, kind: str = "sync", workers: int = 4, log: Path | None = None
+) -> Iterator[Server]:
+    """Yield a running server; its database is in `directory`, or dropped in the end.
+
+    What the server says of errors goes to the file `log`, if there is one.
+    """
     on_file = os.environ.get("AGENT_MEMORY_TEST_DB", "sqlite") == "sqlite"
     name = f"live_{uuid.uuid4().hex[:12]}"
-    server = Server(str(directory / f"{name}.sqlite3") if on_file else name)
+    server = Server(str(directory / f"{name}.sqlite3") if on_file else name, kind=kind, log=log)
     try:
         server.secret = server.run("-m", "tests.api.live.database", "create")
-        server.start()
+        server.start(workers)
         yield server
     finally:
         server.kill()

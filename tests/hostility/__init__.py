@@ -1,0 +1,1 @@
+"""What no well-meaning client sends, over sockets, to servers that serve the API."""
