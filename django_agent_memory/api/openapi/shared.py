@@ -63,13 +63,13 @@ def header_parameters() -> dict[str, Schema]:
         "SessionName": _header(
             "Memory-Session",
             "The session of this caller in which the call is made: what it has to itself is seen.",
-            text(pattern="^[!-~]{1,200}$"),
+            text(pattern=r"^[!-+\--~]{1,200}$"),
             example="chat-1",
         ),
         "CallName": _header(
             "Idempotency-Key",
             "Names the call: sent again it is not done again, and answered with the same bytes.",
-            text(minLength=1, maxLength=MOST_CALL_NAME),
+            text(minLength=1, maxLength=MOST_CALL_NAME, pattern='^[^,"]+$'),
         ),
         "ExpectedRevision": _header(
             "If-Match",
