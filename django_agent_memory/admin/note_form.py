@@ -250,8 +250,13 @@ class NoteForm(DetailsForm):
         return self.outcome is not None and self.outcome.outcome != "unchanged"
 
     def explain(self, conflict: Conflict) -> None:
-        """Show what is stored now beside what this person wrote."""
+        """Show what is stored now beside what this person wrote, if they may see it."""
         given = self.cleaned_data
+        path, seeing = given["workspace"].path, ("view_note", "change_note")
+        if not any(self.policy.user_may(self.person, name, path) for name in seeing):
+            gone = not conflict.current_revision
+            self.add_error(None, ValidationError(self._what_happened(gone), code="conflict"))
+            return
         now = Memory(given["workspace"]).recall(given["key"])
         summary, body = (None, "") if now is None else (now.summary, now.text)
         known = PLAIN if now is None else now

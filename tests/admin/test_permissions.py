@@ -142,6 +142,18 @@ def test_an_editor_may_write_and_not_forget(member: Member, memory: Memory) -> N
     assert editor.get(note_url(memory, page="forget")).status_code == 403
 
 
+def test_who_may_only_add_notes_is_not_shown_the_one_in_their_way(
+    member: Member, memory: Memory
+) -> None:
+    memory.remember("k", "the summary", "the body")
+    adder, address = member("add_note"), url("note", "add")
+    typed = {"workspace": workspace_of(memory).pk, "key": "k", "summary": "s", "body": "mine"}
+    page = adder.post(address, {**fields_of(adder.get(address)), **typed}).content.decode()
+    assert "A note is already stored under this key." in page
+    assert "the body" not in page
+    assert "the summary" not in page
+
+
 def test_who_may_only_change_notes_cannot_store_a_forgotten_one_again(
     member: Member, memory: Memory
 ) -> None:

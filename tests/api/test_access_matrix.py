@@ -25,6 +25,7 @@ from django_agent_memory import large_texts, urls
 from django_agent_memory.memory import Memory
 from django_agent_memory.models import AgentKey, Grant, IndexEntry, Note, Revision, Workspace
 from django_agent_memory.policy import OF_CREDENTIALS, READS, Policy
+from django_agent_memory.search.engines import postgresql
 from django_agent_memory.tools import TOOLS
 from tests.factories import AgentKeyFactory, UserFactory
 
@@ -357,6 +358,9 @@ def undone() -> Iterator[None]:
     """Let nothing of what is done inside stay."""
     cache.clear()
     large_texts._texts.clear()
+    # What a search knows of the database for some seconds: it would be read in one of two requests.
+    postgresql._KNOWN.clear()
+    postgresql._SIZES.clear()
     with transaction.atomic():
         yield
         transaction.set_rollback(True)
