@@ -73,7 +73,7 @@ def _compared(case: str, urls: dict[str, str], secret: str, scale: float) -> Ite
 def request(url: str, secret: str) -> bytes:
     """Return the body of a GET with the key; raises for any status but 2xx."""
     asked = urllib.request.Request(url, headers={"Authorization": f"Bearer {secret}"})
-    with urllib.request.urlopen(asked, timeout=10) as answer:
+    with urllib.request.urlopen(asked, timeout=60) as answer:
         return bytes(answer.read())
 
 

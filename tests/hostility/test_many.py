@@ -18,9 +18,9 @@ from tests.api.live.server import Server
 
 from .raw import PROBLEM
 
-REQUESTS = int(os.environ.get("AGENT_MEMORY_TEST_REQUESTS", "400"))
+REQUESTS = int(os.environ.get("AGENT_MEMORY_TEST_REQUESTS", "160"))
 CLIENTS = 16
-WARM_UP = 400
+WARM_UP = max(160, REQUESTS // 10)
 GROWTH = 16  # megabytes a worker may hold more after the rest than after the warm-up
 BODY = "x" * 500
 
