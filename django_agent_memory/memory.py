@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any, TypeVar, Unpack, cast
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack, cast
 
 from django.db import transaction
 
@@ -40,6 +40,9 @@ from .results import (
 from .text import gate
 from .twins import twin
 from .values import Values
+
+if TYPE_CHECKING:
+    from .tools import Toolset
 
 _ROLLBACK_TRIES = 10
 
@@ -352,6 +355,15 @@ class Memory(Calling):
     def values(self) -> Values:
         """The notes as a mapping from key to body: a small store of JSON values."""
         return Values(self)
+
+    def tools(self, only: Iterable[str] | None = None) -> Toolset:
+        """Return the tools of this memory for a model: all five, or `only` those named.
+
+        `specs` tells a model of them, `call` answers it; see `tools.Toolset`.
+        """
+        from .tools import Toolset
+
+        return Toolset(self, only)
 
     def near_keys(self, key: str) -> tuple[str, ...]:
         """Return up to 3 stored keys that may be meant by one that is not stored."""

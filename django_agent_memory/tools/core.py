@@ -127,6 +127,8 @@ KNOWN = (
 )
 """What can be said of a memory beside its text."""
 
+KEY = Parameter(name="key", kind="string", description="The exact key.")
+
 _EXPECTED_REVISION = Parameter(
     name="expected_revision",
     kind="integer",
@@ -184,7 +186,7 @@ CORE: tuple[ToolSpec, ...] = (
             "Read the whole memory saved under a key, exactly as it was saved. The index shows "
             "the keys; an unknown key is answered with the nearest ones."
         ),
-        parameters=(Parameter(name="key", kind="string", description="The exact key."),),
+        parameters=(KEY,),
         run=_recall,
     ),
     ToolSpec(
@@ -194,7 +196,7 @@ CORE: tuple[ToolSpec, ...] = (
             "wrong. Keys below it stay; a person can restore it."
         ),
         parameters=(
-            Parameter(name="key", kind="string", description="The exact key."),
+            KEY,
             _EXPECTED_REVISION,
         ),
         read_only=False,
