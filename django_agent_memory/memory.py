@@ -340,10 +340,17 @@ class Memory(Calling):
         """Return what the index costs on every turn, and what it gains a day."""
         return cast("Stats", self._read("stats", stats.stats))
 
-    def keys(self, prefix: str = "") -> tuple[str, ...]:
-        """Return the keys of all notes that start with exactly `prefix`, in key order."""
+    def keys(self, prefix: str = "", *, limit: int | None = None) -> tuple[str, ...]:
+        """Return the keys of all notes that start with exactly `prefix`, in key order.
+
+        With `limit`, at least 1, the first ones.
+        """
         gate.check_text(prefix, name="prefix", limit=conf.max_key_length)
-        return cast("tuple[str, ...]", self._read("keys", reading.keys, prefix=prefix))
+        associations.check_limit(limit)
+        asked: dict[str, Any] = {"prefix": prefix}
+        if limit is not None:
+            asked["limit"] = limit
+        return cast("tuple[str, ...]", self._read("keys", reading.keys, **asked))
 
     def items(self, prefix: str = "") -> tuple[tuple[str, Any], ...]:
         """Return key and body of all notes whose key starts with exactly `prefix`, in key order."""

@@ -22,6 +22,8 @@ EXCERPT_CUT = "…(excerpt cut — recall this key for the full note)"
 MATCHES_SHOWN = 8
 HISTORY_LINE_SHOWN = 300
 HISTORY_CUT = "…(cut)"
+SENTENCE_SHOWN = 300
+SENTENCE_HEAD = 140
 CHARACTERS_A_TOKEN = 4
 GONE = object()
 """Stands for the body after a forget: JSON's null is a body."""
@@ -30,6 +32,7 @@ GONE = object()
 # and the explicit directional formatting characters (embeddings, overrides, isolates).
 _HIDDEN = re.compile("[\U000e0000-\U000e007f\u202a-\u202e\u2066-\u2069]")
 _SHOWING = re.compile(r"\(showing (\d+) of (\d+) memories — .*\)")
+_UNSENDABLE = re.compile("[\x00\ud800-\udfff]")
 _BLOCK = 1_000
 
 
@@ -38,6 +41,17 @@ def one_line(text: str) -> str:
     if not text.isascii():
         text = _HIDDEN.sub("", text)
     return " ".join(text.split())
+
+
+def sentence(text: str) -> str:
+    """Fold what an error says to one line of at most 300 cp; what is cut out is the middle.
+
+    NUL and lone surrogates, which strict parsers refuse even escaped, are spelled out.
+    """
+    line = _UNSENDABLE.sub(lambda found: f"U+{ord(found[0]):04X}", one_line(text))
+    if len(line) <= SENTENCE_SHOWN:
+        return line
+    return f"{line[:SENTENCE_HEAD]}…{line[SENTENCE_HEAD + 1 - SENTENCE_SHOWN :]}"
 
 
 def fit_summary(summary: str) -> str:

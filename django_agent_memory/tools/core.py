@@ -9,6 +9,7 @@ from django_agent_memory.memory import Memory
 from django_agent_memory.results import Forgot, Match, Remembered, Unknown
 from django_agent_memory.text import rendering
 
+from . import answers
 from .spec import Answer, Parameter, ToolSpec
 
 
@@ -178,6 +179,7 @@ CORE: tuple[ToolSpec, ...] = (
             *(replace(parameter, for_models=False) for parameter in KNOWN),
         ),
         read_only=False,
+        answers=answers.REMEMBERED,
         run=_remember,
     ),
     ToolSpec(
@@ -187,6 +189,7 @@ CORE: tuple[ToolSpec, ...] = (
             "the keys; an unknown key is answered with the nearest ones."
         ),
         parameters=(KEY,),
+        answers=answers.RECALLED,
         run=_recall,
     ),
     ToolSpec(
@@ -200,11 +203,13 @@ CORE: tuple[ToolSpec, ...] = (
             _EXPECTED_REVISION,
         ),
         read_only=False,
+        answers=answers.FORGOT,
         run=_forget,
     ),
     ToolSpec(
         name="list_memories",
         description="List every memory that has a summary, one line each: its key and summary.",
+        answers=answers.LISTED,
         run=_list_memories,
     ),
     ToolSpec(
@@ -218,6 +223,7 @@ CORE: tuple[ToolSpec, ...] = (
                 name="pattern", kind="string", description="The text to look for, literally."
             ),
         ),
+        answers=answers.MATCHED,
         run=_search,
     ),
 )

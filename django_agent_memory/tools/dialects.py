@@ -6,6 +6,7 @@ when the tool is called.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from typing import Any
 
@@ -62,6 +63,7 @@ def _mcp(spec: ToolSpec) -> dict[str, Any]:
         "title": spec.name.replace("_", " ").capitalize(),
         "description": spec.description,
         "inputSchema": _object(spec, _plain, spec.required),
+        "outputSchema": copy.deepcopy(spec.answers),
         "annotations": {
             "readOnlyHint": spec.read_only,
             "destructiveHint": False,

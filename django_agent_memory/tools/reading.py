@@ -5,6 +5,7 @@ from __future__ import annotations
 from django_agent_memory.memory import Memory
 from django_agent_memory.text import rendering
 
+from . import answers
 from .core import KEY
 from .spec import Answer, ToolSpec
 
@@ -54,6 +55,7 @@ READING: tuple[ToolSpec, ...] = (
         ),
         parameters=(KEY,),
         optional=True,
+        answers=answers.HISTORY,
         run=_history,
     ),
     ToolSpec(
@@ -63,6 +65,7 @@ READING: tuple[ToolSpec, ...] = (
             "whose context does not hold it already."
         ),
         optional=True,
+        answers=answers.INDEX,
         run=_index,
     ),
 )

@@ -46,7 +46,8 @@ class Parameter:
 class ToolSpec:
     """A tool: its name and description for models, its parameters, whether it only reads.
 
-    An `optional` one is there only for who asks for it by name.
+    `answers` is the JSON schema of the fields of its answer. An `optional` one is there only for
+    who asks for it by name.
     """
 
     name: str
@@ -54,6 +55,7 @@ class ToolSpec:
     parameters: tuple[Parameter, ...] = ()
     read_only: bool = True
     optional: bool = False
+    answers: dict[str, Any] = field(repr=False)
     run: Callable[..., Answer] = field(repr=False)
 
     @property
