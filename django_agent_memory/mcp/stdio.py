@@ -9,14 +9,14 @@ from django.db import OperationalError, close_old_connections
 
 from django_agent_memory.conf import conf
 from django_agent_memory.encoding import encode
-from django_agent_memory.exceptions import Refused
+from django_agent_memory.exceptions import Refused, TooLarge
 from django_agent_memory.text import gate
 from django_agent_memory.writing.locking import is_contention
 
 from .engine import handle
 from .envelope import id_in
 from .principal import Principal
-from .wire import INTERNAL_ERROR, PARSE_ERROR, Json, failure
+from .wire import INTERNAL_ERROR, INVALID_REQUEST, PARSE_ERROR, Json, failure
 
 _FAILED = "The server failed to answer; its log says why. Try again later."
 _BUSY = "The database is busy and could not be read. Try the same call again in a moment."
@@ -52,7 +52,8 @@ def _answer(line: bytes, principal: Principal) -> Json | None:
     try:
         message = _message(line.rstrip(b"\r\n"))
     except Refused as error:
-        return failure(None, PARSE_ERROR, str(error), {"code": error.code})
+        code = INVALID_REQUEST if isinstance(error, TooLarge) else PARSE_ERROR
+        return failure(None, code, str(error), {"code": error.code})
     try:
         return handle(message, None, principal)[1]
     except OperationalError as error:

@@ -73,7 +73,7 @@ class MCPView(Endpoint):
         data = {"code": said["code"]}
         code = INTERNAL_ERROR
         if self._message is None:
-            code = PARSE_ERROR if isinstance(exc, Refused) else INVALID_REQUEST
+            code = PARSE_ERROR if said["code"] == Refused.code else INVALID_REQUEST
         answer = failure(id_in(self._message), code, said["detail"], data)
         response.content = encode(answer)
         response.headers["Content-Type"] = JSON

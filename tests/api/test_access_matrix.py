@@ -55,6 +55,8 @@ POST tools/{path}/remember/             401 401 401 401 403 200 404 404 403 200 
 POST tools/{path}/store/                401 401 401 401 403 200 404 404 403 200 200 200 200 403 200
 POST tools/{path}/forget/               401 401 401 401 403 200 404 404 403 200 200 403 200 403 200
 POST tools/{path}/forget_matching/      401 401 401 401 403 200 404 404 403 200 200 403 200 403 200
+POST tools/{path}/history/              401 401 401 401 403 200 404 404 200 200 200 200 200 403 200
+POST tools/{path}/index/                401 401 401 401 403 200 404 404 200 200 200 200 200 403 200
 GET tools/{path}/remember/              401 401 401 401 403 405 404 404 403 405 405 405 405 405 405
 POST tools/{path}/no_such_tool/         401 401 401 401 404 404 404 404 404 404 404 404 404 403 404
 GET index/                              401 401 401 401 200 200 200 403 400 400 400 400 400 400 400
@@ -81,6 +83,9 @@ POST restore/                           401 401 401 401 403 200 400 403 403 400 
 POST restore/{path}/                    401 401 401 401 403 200 404 404 403 200 200 403 200 403 200
 POST rollback/                          401 401 401 401 403 403 403 403 403 400 400 403 400 403 400
 POST rollback/{path}/                   401 401 401 401 403 403 404 404 403 200 200 403 200 403 200
+POST mcp/                               401 401 401 401 200 200 200 403 400 400 400 400 400 403 400
+POST mcp/{path}/                        401 401 401 401 200 200 404 404 200 200 200 200 200 403 200
+POST mcp/{path}/#list                   401 401 401 401 200 200 404 404 200 200 200 200 200 403 200
 GET workspaces/                         401 401 401 401 200 200 200 403 200 200 200 200 200 200 200
 GET workspaces/?path={path}             401 401 401 401 200 200 200 403 200 200 200 200 200 200 200
 POST workspaces/                        401 401 401 401 403 403 403 403 403 403 403 403 201 403 201
@@ -148,6 +153,8 @@ REQUESTS: list[tuple[str, str, Any]] = [
     ("POST", "tools/{path}/store/", {"content": "new"}),
     ("POST", "tools/{path}/forget/", {"key": "plan"}),
     ("POST", "tools/{path}/forget_matching/", {"query": "plan"}),
+    ("POST", "tools/{path}/history/", {"key": "plan"}),
+    ("POST", "tools/{path}/index/", {}),
     ("GET", "tools/{path}/remember/", None),
     ("POST", "tools/{path}/no_such_tool/", {}),
     ("GET", "index/", None),
