@@ -1,7 +1,6 @@
 """The engine over HTTP: one more endpoint, with the authentication and the limits of all others.
 
-Who calls is settled before the protocol begins, with the problem documents of every address. From
-then on a client is answered in the protocol, whatever it sent.
+Statuses and headers are those of every address; what is wrong is said as JSON-RPC has it.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ class MCPView(Endpoint):
     takes_call_names = True
     takes_sessions = True
     _message: Any = None
-    _is_in_protocol = False
+    _unreadable = INVALID_REQUEST
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         """Refuse pages of other sites before anything else, then find out who calls."""
@@ -54,7 +53,7 @@ class MCPView(Endpoint):
         """Answer the message."""
         self.access.require("view_note")
         caller = _Caller(self.access, workspace, call_name(request._request))
-        self._is_in_protocol = True
+        self._unreadable = PARSE_ERROR
         self._message = read_json(request._request)
         status, answer = handle(self._message, request.headers, caller)
         if answer is None:
@@ -62,19 +61,19 @@ class MCPView(Endpoint):
         return json_answer(answer, status=status)
 
     def get_exception_handler(self) -> Callable[[Exception, dict[str, Any]], HttpResponse]:
-        """Return what answers in the protocol, once it has begun."""
+        """Return what says in the protocol what other addresses say as a problem document."""
         return self._answer
 
     def _answer(self, exc: Exception, context: dict[str, Any]) -> HttpResponse:
         response = answer_problem(exc, context)
-        if not self._is_in_protocol:
-            return response
         said = json.loads(response.content)
-        data = {"code": said["code"]}
-        code = INTERNAL_ERROR
-        if self._message is None:
-            code = PARSE_ERROR if said["code"] == Refused.code else INVALID_REQUEST
-        answer = failure(id_in(self._message), code, said["detail"], data)
+        code = INVALID_REQUEST
+        if response.status_code >= 500:
+            code = INTERNAL_ERROR
+        elif said["code"] == Refused.code:
+            code = self._unreadable
+        # Clients show the sentence of a JSON-RPC error, also below a status such as 401.
+        answer = failure(id_in(self._message), code, said["detail"], {"code": said["code"]})
         response.content = encode(answer)
         response.headers["Content-Type"] = JSON
         return response
@@ -83,7 +82,6 @@ class MCPView(Endpoint):
         """Raise 403 for a page of a site that is neither this one nor in CSRF_TRUSTED_ORIGINS."""
         request.get_host()
         if "Origin" in request.headers and not _Origins(_unused).is_trusted(request):
-            self._is_in_protocol = True
             raise PermissionDenied(
                 "Pages of this origin may not call; CSRF_TRUSTED_ORIGINS names those that may."
             )

@@ -12,7 +12,7 @@ from django.urls import resolve
 from django_agent_memory import Memory
 from django_agent_memory.mcp.view import MCPView
 from django_agent_memory.models import Grant, Revision, Workspace
-from tests.api.conftest import Agent, assert_problem, stored
+from tests.api.conftest import Agent, stored
 from tests.factories import UserFactory
 
 from .conftest import Handshaken, Modern, error, result
@@ -40,11 +40,13 @@ def test_only_post(agent: Agent, method: str) -> None:
     response = agent.send("mcp/", PING, method)
     assert response.status_code == 405
     assert response["Allow"] == "POST"
+    if method != "head":
+        error(response, 405, -32600, id_=None)
 
 
 def test_without_a_key(agent: Agent) -> None:
     response = Client().post("/memory/mcp/", PING, content_type="application/json")
-    assert_problem(response, 401, "not_authenticated")
+    assert error(response, 401, -32600, id_=None)["data"] == {"code": "not_authenticated"}
     assert response["WWW-Authenticate"] == "Bearer"
 
 
@@ -52,8 +54,9 @@ def test_without_a_key(agent: Agent) -> None:
 def test_another_workspace_is_as_one_that_is_not_there(agent: Agent, path: str) -> None:
     Memory("tenant-b").remember("k", "hidden", "hidden")
     before = stored()
-    document = assert_problem(agent.send(f"mcp/{path}/", save()), 404, "not_found")
-    assert document["detail"] == "There is no such workspace."
+    said = error(agent.send(f"mcp/{path}/", save()), 404, -32600, id_=None)
+    assert said["message"] == "There is no such workspace."
+    assert said["data"] == {"code": "not_found"}
     assert stored() == before
 
 
@@ -77,8 +80,8 @@ def test_a_user_names_the_workspace(db: None) -> None:
     user = UserFactory()
     Grant.objects.give(workspace="core", user=user, access="read-write")
     agent = signed_in(user)
-    document = assert_problem(agent.send("mcp/", PING), 400, "refused")
-    assert document["detail"] == "A user has to name the workspace: mcp/<workspace>/."
+    said = error(agent.send("mcp/", PING), 400, -32600, id_=None)
+    assert said["message"] == "A user has to name the workspace: mcp/<workspace>/."
     assert result(agent.send("mcp/core/", save()))["isError"] is False
     assert Revision.objects.get().actor == user.username
 
@@ -110,7 +113,7 @@ def test_a_session_needs_its_csrf_token_and_a_key_none(agent: Agent) -> None:
     browser = Client(enforce_csrf_checks=True)
     browser.force_login(UserFactory(is_superuser=True))
     response = browser.post("/memory/mcp/core/", PING, content_type="application/json")
-    assert_problem(response, 403, "csrf_failed")
+    assert error(response, 403, -32600, id_=None)["data"] == {"code": "csrf_failed"}
 
 
 @pytest.mark.parametrize(
@@ -155,7 +158,7 @@ def test_a_foreign_origin_is_refused_before_the_key_is_looked_at(db: None) -> No
 def test_a_host_that_is_not_allowed(agent: Agent, settings: Any) -> None:
     settings.ALLOWED_HOSTS = ["memory.example.org"]
     settings.MIDDLEWARE = []  # some of Django's would ask for the host first
-    assert_problem(Agent(agent.key).send("mcp/", PING), 400, "bad_request")
+    error(Agent(agent.key).send("mcp/", PING), 400, -32600, id_=None)
 
 
 def test_requests_are_counted(agent: Agent, settings: Any) -> None:
@@ -163,14 +166,14 @@ def test_requests_are_counted(agent: Agent, settings: Any) -> None:
     for _ in range(2):
         result(agent.send("mcp/", PING))
     response = agent.send("mcp/", PING)
-    assert_problem(response, 429, "throttled")
+    assert error(response, 429, -32600, id_=None)["data"] == {"code": "throttled"}
     assert int(response["Retry-After"]) >= 1
 
 
 @pytest.mark.parametrize("name", ["", "a b", "x" * 201, "é"])
-def test_a_bad_session_is_a_problem(agent: Agent, name: str) -> None:
+def test_a_bad_session(agent: Agent, name: str) -> None:
     response = agent.send("mcp/", PING, headers={"Memory-Session": name})
-    assert_problem(response, 400, "refused")
+    assert error(response, 400, -32600, id_=None)["data"] == {"code": "refused"}
 
 
 def test_the_answer_is_json_to_the_byte(agent: Agent) -> None:

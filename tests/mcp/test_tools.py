@@ -290,4 +290,4 @@ def test_a_revoked_key_is_out_at_once(client: Modern) -> None:
     response = client.send("tools/list")
     assert response.status_code == 401
     assert response["WWW-Authenticate"] == "Bearer"
-    assert response.json()["code"] == "revoked_key"
+    assert error(response, 401, -32600, id_=None)["data"] == {"code": "revoked_key"}

@@ -1,4 +1,4 @@
-"""gunicorn over a database of its own, and a client for it."""
+"""gunicorn or uvicorn over a database of its own, and a client for it."""
 
 from __future__ import annotations
 
@@ -18,6 +18,10 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[3]
+_ARGUMENTS = {
+    "gunicorn": "--bind 127.0.0.1:{port} tests.api.live.wsgi:application",
+    "uvicorn": "--host 127.0.0.1 --port {port} --lifespan off tests.api.live.asgi:application",
+}
 
 
 @dataclass
@@ -41,6 +45,7 @@ class Server:
     """A server that can be started, killed and started again; `secret` is an agent key's."""
 
     database: str
+    kind: str = "gunicorn"
     secret: str = ""
     port: int = 0
     process: subprocess.Popen[bytes] | None = None
@@ -69,9 +74,8 @@ class Server:
             probe.bind(("127.0.0.1", 0))
             self.port = probe.getsockname()[1]
         command = [
-            sys.executable, "-m", "gunicorn", "--workers", str(workers), "--log-level", "error",
-            "--bind", f"127.0.0.1:{self.port}",
-            "tests.api.live.wsgi:application",
+            sys.executable, "-m", self.kind, "--workers", str(workers), "--log-level", "error",
+            *_ARGUMENTS[self.kind].format(port=self.port).split(),
         ]  # fmt: skip
         # A session of its own, so that a kill reaches the workers too and nothing else.
         self.process = subprocess.Popen(
@@ -129,14 +133,14 @@ class Server:
 
 
 @contextlib.contextmanager
-def live_server(directory: Path) -> Iterator[Server]:
+def live_server(directory: Path, kind: str = "gunicorn", workers: int = 4) -> Iterator[Server]:
     """Yield a running server; its database is in `directory`, or dropped in the end."""
     on_file = os.environ.get("AGENT_MEMORY_TEST_DB", "sqlite") == "sqlite"
     name = f"live_{uuid.uuid4().hex[:12]}"
-    server = Server(str(directory / f"{name}.sqlite3") if on_file else name)
+    server = Server(str(directory / f"{name}.sqlite3") if on_file else name, kind)
     try:
         server.secret = server.run("-m", "tests.api.live.database", "create")
-        server.start()
+        server.start(workers)
         yield server
     finally:
         server.kill()
