@@ -11,7 +11,6 @@ from .conftest import Endpoint
 
 pytest.importorskip("langchain_mcp_adapters")
 
-from langchain_core.tools import ToolException
 from langchain_mcp_adapters.client import MultiServerMCPClient
 
 
@@ -43,7 +42,7 @@ def test_tools_resources_and_prompt(endpoint: Endpoint) -> None:
 def test_what_is_refused_is_one_sentence(endpoint: Endpoint) -> None:
     async def run() -> None:
         tools = {tool.name: tool for tool in await client_of(endpoint).get_tools()}
-        with pytest.raises(ToolException, match=r"^The key is empty; give it 1 or more"):
-            await tools["recall"].ainvoke({"key": ""})
+        refused = await tools["recall"].ainvoke({"key": ""})
+        assert "The key is empty; give it 1 or more characters." in str(refused)
 
     asyncio.run(run())
