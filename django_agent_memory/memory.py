@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any, TypeVar, Unpack, cast
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack, cast
 
 from django.db import transaction
 
@@ -40,6 +40,9 @@ from .results import (
 from .text import gate
 from .twins import twin
 from .values import Values
+
+if TYPE_CHECKING:
+    from .tools import Toolset
 
 _ROLLBACK_TRIES = 10
 
@@ -337,10 +340,17 @@ class Memory(Calling):
         """Return what the index costs on every turn, and what it gains a day."""
         return cast("Stats", self._read("stats", stats.stats))
 
-    def keys(self, prefix: str = "") -> tuple[str, ...]:
-        """Return the keys of all notes that start with exactly `prefix`, in key order."""
+    def keys(self, prefix: str = "", *, limit: int | None = None) -> tuple[str, ...]:
+        """Return the keys of all notes that start with exactly `prefix`, in key order.
+
+        With `limit`, at least 1, the first ones.
+        """
         gate.check_text(prefix, name="prefix", limit=conf.max_key_length)
-        return cast("tuple[str, ...]", self._read("keys", reading.keys, prefix=prefix))
+        associations.check_limit(limit)
+        asked: dict[str, Any] = {"prefix": prefix}
+        if limit is not None:
+            asked["limit"] = limit
+        return cast("tuple[str, ...]", self._read("keys", reading.keys, **asked))
 
     def items(self, prefix: str = "") -> tuple[tuple[str, Any], ...]:
         """Return key and body of all notes whose key starts with exactly `prefix`, in key order."""
@@ -352,6 +362,15 @@ class Memory(Calling):
     def values(self) -> Values:
         """The notes as a mapping from key to body: a small store of JSON values."""
         return Values(self)
+
+    def tools(self, only: Iterable[str] | None = None) -> Toolset:
+        """Return the tools of this memory for a model: all five, or `only` those named.
+
+        `specs` tells a model of them, `call` answers it; see `tools.Toolset`.
+        """
+        from .tools import Toolset
+
+        return Toolset(self, only)
 
     def near_keys(self, key: str) -> tuple[str, ...]:
         """Return up to 3 stored keys that may be meant by one that is not stored."""

@@ -36,11 +36,13 @@ _GIVEN_BY = {"read_notes": READS, "write_notes": (*READS, *WRITES)}
 
 _APP = "agent_memory"
 _VIEW = "view_workspace"
-_OF_WRITING_TOOLS: dict[str, tuple[str, ...]] = {
+_OF_TOOLS: dict[str, tuple[str, ...]] = {
     "remember": ("add_note", "change_note"),
     "forget": ("delete_note",),
     "store": ("add_note", "change_note"),
     "forget_matching": ("delete_note",),
+    "history": ("view_revision",),
+    "index": ("view_indexentry",),
 }
 
 
@@ -52,7 +54,7 @@ def current_policy() -> Policy:
 
 def permissions_of(tool: ToolSpec) -> tuple[str, ...]:
     """Return the permissions a user needs to call the tool."""
-    return ("view_note",) if tool.read_only else _OF_WRITING_TOOLS.get(tool.name, WRITES)
+    return _OF_TOOLS.get(tool.name, ("view_note",) if tool.read_only else WRITES)
 
 
 def permissions_of_grant(access: str) -> tuple[str, ...]:

@@ -54,10 +54,12 @@ def lookup(path: str, key: str, *, using: str, session: str = "") -> Recalled | 
     )
 
 
-def keys(path: str, prefix: str, *, using: str, session: str = "") -> tuple[str, ...]:
-    """Return the keys that start with exactly `prefix`, in key order."""
+def keys(
+    path: str, prefix: str, *, using: str, session: str = "", limit: int | None = None
+) -> tuple[str, ...]:
+    """Return the keys that start with exactly `prefix`, in key order, the first `limit` of them."""
     notes = _notes(path, using, session).with_prefix(prefix)
-    return tuple(notes.order_by("key").values_list("key", flat=True))
+    return tuple(notes.order_by("key").values_list("key", flat=True)[:limit])
 
 
 def items(path: str, prefix: str, *, using: str, session: str = "") -> tuple[tuple[str, Any], ...]:

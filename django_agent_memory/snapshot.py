@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 from django.db.models import Max, Q
 
 from . import stats
+from .associations import check_limit
 from .conf import conf
 from .exceptions import Refused
 from .history import Moment, Point, check_moment, revised
@@ -113,11 +114,12 @@ class Snapshot(Memory):
             workspace, index, notes=notes, using=self._reads_from(), session=self.session
         )
 
-    def keys(self, prefix: str = "") -> tuple[str, ...]:
-        """Return the keys of all notes of then that start with exactly `prefix`, in key order."""
+    def keys(self, prefix: str = "", *, limit: int | None = None) -> tuple[str, ...]:
+        """Return what `Memory.keys` does, of the notes of then."""
+        check_limit(limit)
         gate.check_text(prefix, name="prefix", limit=conf.max_key_length)
         keys = self._notes().order_by("key").values_list("key", flat=True)
-        return tuple(key for key in keys if key.startswith(prefix))
+        return tuple(key for key in keys if key.startswith(prefix))[:limit]
 
     def items(self, prefix: str = "") -> tuple[tuple[str, Any], ...]:
         """Return key and body of all notes of then that start with exactly `prefix`."""

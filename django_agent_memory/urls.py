@@ -30,6 +30,7 @@ from .api.sessions import EndSessionView
 from .api.stats import StatsView
 from .api.tools import ToolsView, ToolView
 from .api.values import ValuesView
+from .mcp.view import MCPView
 
 app_name = "agent_memory"
 
@@ -90,6 +91,7 @@ urlpatterns = [
     *_of_workspace("as-of", AsOfView, "as-of"),
     *_of_workspace("restore", RestoreView, "restore"),
     *_of_workspace("rollback", RollbackView, "rollback"),
+    *_of_workspace("mcp", MCPView, "mcp"),
     *_resource("workspaces", WorkspaceViewSet, "workspace"),
     *_resource("notes", NoteViewSet, "note"),
     *_resource("index-entries", IndexEntryViewSet, "index-entry"),

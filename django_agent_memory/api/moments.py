@@ -1,4 +1,4 @@
-"""Times on the wire: ISO 8601 with an offset, also on a site that stores them without zones."""
+"""Times in requests: ISO 8601 with an offset, also on a site that stores them without zones."""
 
 from __future__ import annotations
 
@@ -12,11 +12,6 @@ from django_agent_memory.exceptions import Refused
 
 # In UTC. Every database holds these, also moved by an offset and stored without a zone.
 _FIRST_YEAR, _LAST_YEAR = 1900, 9998
-
-
-def render_moment(value: datetime.datetime) -> str:
-    """Return the time with an offset; one without (`USE_TZ = False`) is in the site's zone."""
-    return (timezone.make_aware(value) if timezone.is_naive(value) else value).isoformat()
 
 
 def parse_moment(text: str, *, name: str) -> datetime.datetime:

@@ -16,10 +16,11 @@ from urllib.parse import urlencode
 from django.db.models import Q, QuerySet
 
 from django_agent_memory.conf import conf
+from django_agent_memory.encoding import render_moment
 from django_agent_memory.exceptions import Refused
 from django_agent_memory.text import gate
 
-from .moments import parse_moment, render_moment
+from .moments import parse_moment
 
 DEFAULT_PAGE_SIZE = 50
 MAX_PAGE_SIZE = 200

@@ -7,7 +7,6 @@ translated. `code` is one of `codes`. What was not foreseen is logged and answer
 from __future__ import annotations
 
 import logging
-import re
 from http import HTTPStatus
 from typing import Any
 
@@ -22,21 +21,18 @@ from rest_framework import exceptions as rest
 
 from django_agent_memory.exceptions import AgentMemoryError, Busy, Conflict
 from django_agent_memory.models import Note
-from django_agent_memory.text.rendering import one_line
+from django_agent_memory.text.rendering import sentence
 from django_agent_memory.writing.locking import is_contention
 
 from .codes import CODES, known_code
 from .rendering import json_answer
 
 PROBLEM_JSON = "application/problem+json"
-LONGEST_DETAIL = 300
 RETRY_AFTER_SECONDS = 1
 BUSY_READ = "The database is busy and could not be read. Try the same call again in a moment."
 UNAVAILABLE = "The database cannot be reached. Try the same call again in a moment."
 NO_SUCH_WORKSPACE = "There is no such workspace."
 
-_HEAD_SHOWN = 140
-_UNSENDABLE = re.compile("[\x00\ud800-\udfff]")
 _RETRY = {"Retry-After": str(RETRY_AFTER_SECONDS)}
 _logger = logging.getLogger("django_agent_memory.api")
 
@@ -77,7 +73,7 @@ def problem(
         "type": "about:blank",
         "title": HTTPStatus(status).phrase,
         "status": status,
-        "detail": _sentence(detail),
+        "detail": sentence(detail),
         "code": code,
         **members,
     }
@@ -138,14 +134,3 @@ def _unexpected(error: Exception, request: Any) -> HttpResponse:
     return problem(
         "internal_error", "The server failed to answer; its log says why. Try again later."
     )
-
-
-def _sentence(detail: str) -> str:
-    """Fold to one line of at most 300 characters; what is cut out is the middle.
-
-    NUL and lone surrogates, which strict parsers refuse even escaped, are spelled out.
-    """
-    line = _UNSENDABLE.sub(lambda found: f"U+{ord(found[0]):04X}", one_line(detail))
-    if len(line) <= LONGEST_DETAIL:
-        return line
-    return f"{line[:_HEAD_SHOWN]}…{line[_HEAD_SHOWN + 1 - LONGEST_DETAIL :]}"

@@ -1,17 +1,14 @@
-"""Answers as JSON: compact, characters as themselves, times in ISO 8601 with their offset."""
+"""Answers as JSON, with the headers that every one has."""
 
 from __future__ import annotations
 
-import datetime
-import json
 from typing import Any
 
 from django.http import HttpResponse
 from rest_framework.renderers import JSONRenderer as BaseJSONRenderer
 
+from django_agent_memory.encoding import encode
 from django_agent_memory.memory import Memory
-
-from .moments import render_moment
 
 JSON = "application/json"
 # What one credential may see must not be served to another by a cache in between.
@@ -48,22 +45,3 @@ def json_answer(
 def replay_headers(memory: Memory) -> dict[str, str]:
     """Return the header that says an answer is a recorded one, where it is."""
     return {"Idempotency-Replayed": "true"} if memory.replayed else {}
-
-
-def encode(data: Any) -> bytes:
-    """Return `data` as UTF-8 JSON without blanks; lone surrogates, which UTF-8 lacks, escaped."""
-    try:
-        return _COMPACT.encode(data).encode()
-    except UnicodeEncodeError:
-        return _ESCAPING.encode(data).encode()
-
-
-def _plain(value: object) -> Any:
-    if isinstance(value, datetime.datetime):
-        return render_moment(value)
-    raise TypeError(f"{type(value).__name__} has no JSON form.")
-
-
-_FLAGS: dict[str, Any] = {"allow_nan": False, "separators": (",", ":"), "default": _plain}
-_COMPACT = json.JSONEncoder(ensure_ascii=False, **_FLAGS)
-_ESCAPING = json.JSONEncoder(ensure_ascii=True, **_FLAGS)

@@ -11,9 +11,8 @@ from typing import Any
 
 from rest_framework import serializers
 
+from django_agent_memory.encoding import render_moment
 from django_agent_memory.text.rendering import index_line
-
-from .moments import render_moment
 
 
 class Moment(serializers.DateTimeField):

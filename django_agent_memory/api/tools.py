@@ -9,12 +9,21 @@ from django.http import HttpResponse
 from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 
+from django_agent_memory.exceptions import Refused
 from django_agent_memory.memory import Memory
 from django_agent_memory.text import gate
-from django_agent_memory.tools import TOOLS, ToolSpec, dispatch
+from django_agent_memory.tools import STYLES, TOOLS, ToolSpec, dispatch, render
 
 from .base import Endpoint, method_not_allowed
-from .parsing import call_name, expected_revision, number, read_json, read_query, whole_number
+from .parsing import (
+    call_name,
+    expected_revision,
+    number,
+    read_fields,
+    read_json,
+    read_query,
+    whole_number,
+)
 from .rendering import json_answer, replay_headers
 
 
@@ -71,14 +80,25 @@ class ToolView(Endpoint):
 
 
 class ToolsView(Endpoint):
-    """`GET tools/`: the tools this credential may use, with the JSON schema of their arguments."""
+    """`GET tools/`: the tools this credential may use, with the JSON schema of their arguments.
+
+    With `?style=` they are as `openai`, `openai-chat`, `anthropic` or `mcp` take them.
+    """
 
     http_method_names = ["get", "head"]
     takes_sessions = True
 
     def get(self, request: Request) -> HttpResponse:
         """List them."""
-        usable = [spec.as_json() for spec in TOOLS.values() if self.access.may_use(spec)]
+        query = read_fields(read_query(request._request), required=(), optional=("style",))
+        style = query.get("style")
+        if style is not None and style not in STYLES:
+            raise Refused(f"There is no such style; the styles are: {', '.join(STYLES)}.")
+        usable = [
+            spec.as_json() if style is None else render(spec, style)
+            for spec in TOOLS.values()
+            if self.access.may_use(spec)
+        ]
         revision = self.access.workspace_revision
         return json_answer({"tools": usable, "workspace_revision": revision})
 

@@ -20,6 +20,10 @@ EXCERPT_SHOWN = 240
 EXCERPT_LEAD = 60
 EXCERPT_CUT = "…(excerpt cut — recall this key for the full note)"
 MATCHES_SHOWN = 8
+HISTORY_LINE_SHOWN = 300
+HISTORY_CUT = "…(cut)"
+SENTENCE_SHOWN = 300
+SENTENCE_HEAD = 140
 CHARACTERS_A_TOKEN = 4
 GONE = object()
 """Stands for the body after a forget: JSON's null is a body."""
@@ -28,6 +32,7 @@ GONE = object()
 # and the explicit directional formatting characters (embeddings, overrides, isolates).
 _HIDDEN = re.compile("[\U000e0000-\U000e007f\u202a-\u202e\u2066-\u2069]")
 _SHOWING = re.compile(r"\(showing (\d+) of (\d+) memories — .*\)")
+_UNSENDABLE = re.compile("[\x00\ud800-\udfff]")
 _BLOCK = 1_000
 
 
@@ -38,12 +43,20 @@ def one_line(text: str) -> str:
     return " ".join(text.split())
 
 
+def sentence(text: str) -> str:
+    """Fold what an error says to one line of at most 300 cp; what is cut out is the middle.
+
+    NUL and lone surrogates, which strict parsers refuse even escaped, are spelled out.
+    """
+    line = _UNSENDABLE.sub(lambda found: f"U+{ord(found[0]):04X}", one_line(text))
+    if len(line) <= SENTENCE_SHOWN:
+        return line
+    return f"{line[:SENTENCE_HEAD]}…{line[SENTENCE_HEAD + 1 - SENTENCE_SHOWN :]}"
+
+
 def fit_summary(summary: str) -> str:
     """Return the folded summary in at most 120 cp: of a longer one 106 and `…(summary cut)`."""
-    line = one_line(summary)
-    if len(line) > SUMMARY_SHOWN:
-        return line[: SUMMARY_SHOWN - len(SUMMARY_CUT)] + SUMMARY_CUT
-    return line or NO_SUMMARY
+    return _fit(one_line(summary), SUMMARY_SHOWN, SUMMARY_CUT) or NO_SUMMARY
 
 
 def index_line(key: str, summary: str) -> str:
@@ -188,6 +201,16 @@ def history_line(
     return f"[v{number}] {operation} '{one_line(key)}'{said} ({utc:%Y-%m-%dT%H:%M:%SZ})"
 
 
+def history_answer(key: str, lines: Sequence[str], total: int) -> str:
+    """Return the lines, each fitted to 300 cp, and a last one where there are more revisions."""
+    if not total:
+        return f'(nothing was ever saved under "{key}".)'
+    fitted = [_fit(line, HISTORY_LINE_SHOWN, HISTORY_CUT) for line in lines]
+    if total > len(lines):
+        fitted.append(f"(showing the last {len(lines)} of {total} revisions.)")
+    return "\n".join(fitted)
+
+
 def history_value(value: object) -> str:
     """Return a JSON value as history shows it: text raw on one line, null `nil`, lists `[1, b]`."""
     if value is None:
@@ -200,6 +223,10 @@ def history_value(value: object) -> str:
         pairs = (f"{one_line(key)}: {history_value(item)}" for key, item in value.items())
         return f"{{{', '.join(pairs)}}}"
     return one_line(str(value))
+
+
+def _fit(line: str, shown: int, cut: str) -> str:
+    return line if len(line) <= shown else line[: shown - len(cut)] + cut
 
 
 def _whole(entries: Iterable[tuple[str, str]]) -> str:

@@ -9,6 +9,7 @@ from django_agent_memory.memory import Memory
 from django_agent_memory.results import Forgot, Match, Remembered, Unknown
 from django_agent_memory.text import rendering
 
+from . import answers
 from .spec import Answer, Parameter, ToolSpec
 
 
@@ -127,6 +128,8 @@ KNOWN = (
 )
 """What can be said of a memory beside its text."""
 
+KEY = Parameter(name="key", kind="string", description="The exact key.")
+
 _EXPECTED_REVISION = Parameter(
     name="expected_revision",
     kind="integer",
@@ -176,6 +179,7 @@ CORE: tuple[ToolSpec, ...] = (
             *(replace(parameter, for_models=False) for parameter in KNOWN),
         ),
         read_only=False,
+        answers=answers.REMEMBERED,
         run=_remember,
     ),
     ToolSpec(
@@ -184,7 +188,8 @@ CORE: tuple[ToolSpec, ...] = (
             "Read the whole memory saved under a key, exactly as it was saved. The index shows "
             "the keys; an unknown key is answered with the nearest ones."
         ),
-        parameters=(Parameter(name="key", kind="string", description="The exact key."),),
+        parameters=(KEY,),
+        answers=answers.RECALLED,
         run=_recall,
     ),
     ToolSpec(
@@ -194,15 +199,17 @@ CORE: tuple[ToolSpec, ...] = (
             "wrong. Keys below it stay; a person can restore it."
         ),
         parameters=(
-            Parameter(name="key", kind="string", description="The exact key."),
+            KEY,
             _EXPECTED_REVISION,
         ),
         read_only=False,
+        answers=answers.FORGOT,
         run=_forget,
     ),
     ToolSpec(
         name="list_memories",
         description="List every memory that has a summary, one line each: its key and summary.",
+        answers=answers.LISTED,
         run=_list_memories,
     ),
     ToolSpec(
@@ -216,6 +223,7 @@ CORE: tuple[ToolSpec, ...] = (
                 name="pattern", kind="string", description="The text to look for, literally."
             ),
         ),
+        answers=answers.MATCHED,
         run=_search,
     ),
 )

@@ -9,6 +9,7 @@ from django_agent_memory.memory import Memory
 from django_agent_memory.results import Found, fields_of
 from django_agent_memory.text import rendering
 
+from . import answers
 from .core import KNOWN, PERSIST, remembered
 from .spec import Answer, Parameter, ToolSpec
 
@@ -95,6 +96,7 @@ KNOWLEDGE: tuple[ToolSpec, ...] = (
         ),
         read_only=False,
         optional=True,
+        answers=answers.REMEMBERED,
         run=_store,
     ),
     ToolSpec(
@@ -106,6 +108,7 @@ KNOWLEDGE: tuple[ToolSpec, ...] = (
         ),
         parameters=(*_QUESTION, _filter("limit", "integer", "Most to show, 1 to 100.")),
         optional=True,
+        answers=answers.FOUND,
         run=_find,
     ),
     ToolSpec(
@@ -118,6 +121,7 @@ KNOWLEDGE: tuple[ToolSpec, ...] = (
         parameters=_QUESTION,
         read_only=False,
         optional=True,
+        answers=answers.FORGOTTEN,
         run=_forget_matching,
     ),
 )

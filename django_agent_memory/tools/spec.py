@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import datetime
 import re
 from collections.abc import Callable, Mapping
@@ -36,12 +37,17 @@ class Parameter:
     required: bool = True
     for_models: bool = True
 
+    def as_schema(self) -> dict[str, Any]:
+        """Return the JSON schema of its values."""
+        return {**copy.deepcopy(_TYPES[self.kind]), "description": self.description}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolSpec:
     """A tool: its name and description for models, its parameters, whether it only reads.
 
-    An `optional` one is there only for who asks for it by name.
+    `answers` is the JSON schema of the fields of its answer. An `optional` one is there only for
+    who asks for it by name.
     """
 
     name: str
@@ -49,19 +55,29 @@ class ToolSpec:
     parameters: tuple[Parameter, ...] = ()
     read_only: bool = True
     optional: bool = False
+    answers: dict[str, Any] = field(repr=False)
     run: Callable[..., Answer] = field(repr=False)
+
+    @property
+    def shown(self) -> list[Parameter]:
+        """What models are told of."""
+        return [parameter for parameter in self.parameters if parameter.for_models]
+
+    @property
+    def required(self) -> list[str]:
+        """The names of the arguments that may not be missing."""
+        return [parameter.name for parameter in self.parameters if parameter.required]
 
     def as_json(self) -> dict[str, Any]:
         """Return name, description, read_only and the JSON schema of the arguments."""
-        shown = [parameter for parameter in self.parameters if parameter.for_models]
         return {
             "name": self.name,
             "description": self.description,
             "read_only": self.read_only,
             "parameters": {
                 "type": "object",
-                "properties": {parameter.name: _schema(parameter) for parameter in shown},
-                "required": [parameter.name for parameter in shown if parameter.required],
+                "properties": {parameter.name: parameter.as_schema() for parameter in self.shown},
+                "required": self.required,
                 "additionalProperties": False,
             },
         }
@@ -114,10 +130,6 @@ def _moment(name: str, text: str) -> datetime.datetime:
     if moment is None or timezone.is_naive(moment):
         raise Refused(f"The argument '{name}' must be {_ARTICLES['moment']}.")
     return moment
-
-
-def _schema(parameter: Parameter) -> dict[str, Any]:
-    return {**_TYPES[parameter.kind], "description": parameter.description}
 
 
 _DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)

@@ -116,6 +116,11 @@ PATCH grants/{grant}/                401 401 401 401 403 403 403 403 403 403 403
 DELETE grants/{grant}/               401 401 401 401 403 403 403 403 403 403 403 403 200 200 403 200
 GET schema/                          401 401 401 401 200 200 200 200 200 200 200 200 200 200 200 200
 GET schema/docs/                     401 401 401 401 200 200 200 200 200 200 200 200 200 200 200 200
+POST tools/{path}/history/           401 401 401 401 403 200 404 404 200 200 200 200 200 200 403 200
+POST tools/{path}/index/             401 401 401 401 403 200 404 404 200 200 200 200 200 200 403 200
+POST mcp/                            401 401 401 401 200 200 200 403 400 400 400 400 400 400 403 400
+POST mcp/{path}/                     401 401 401 401 200 200 404 404 200 200 200 200 200 200 403 200
+POST mcp/{path}/#list                401 401 401 401 200 200 404 404 200 200 200 200 200 200 403 200
 GET no/such/address/                 404 404 404 404 404 404 404 404 404 404 404 404 404 404 404 404
 """
 
@@ -168,6 +173,8 @@ REQUESTS: list[tuple[str, str, Any]] = [
     ("POST", "tools/{path}/store/", {"content": "new"}),
     ("POST", "tools/{path}/forget/", {"key": "plan"}),
     ("POST", "tools/{path}/forget_matching/", {"query": "plan"}),
+    ("POST", "tools/{path}/history/", {"key": "plan"}),
+    ("POST", "tools/{path}/index/", {}),
     ("GET", "tools/{path}/remember/", None),
     ("POST", "tools/{path}/no_such_tool/", {}),
     ("GET", "index/", None),
@@ -194,6 +201,9 @@ REQUESTS: list[tuple[str, str, Any]] = [
     ("POST", "restore/{path}/", {"key": "plan", "revision": 1}),
     ("POST", "rollback/", {"actor": "scribe", "since": 2}),
     ("POST", "rollback/{path}/", {"actor": "scribe", "since": 2}),
+    ("POST", "mcp/", {"jsonrpc": "2.0", "id": 1, "method": "ping"}),
+    ("POST", "mcp/{path}/", {"jsonrpc": "2.0", "id": 1, "method": "ping"}),
+    ("POST", "mcp/{path}/#list", {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}),
     ("GET", "workspaces/", None),
     ("GET", "workspaces/?path={path}", None),
     ("POST", "workspaces/", {"path": "{path}/new"}),

@@ -12,6 +12,7 @@ from django.test.utils import CaptureQueriesContext
 
 from django_agent_memory.memory import Memory
 from django_agent_memory.models import Note, Revision
+from django_agent_memory.tools import STYLES
 from tests.factories import NoteFactory
 
 from .conftest import Agent, assert_problem, stored
@@ -301,3 +302,28 @@ def test_a_method_that_a_tool_lacks(agent: Agent, method: str) -> None:
             response = agent.send(f"tools/{tool}/", {}, method)
             assert response["Allow"] == "GET, HEAD, POST"
             assert assert_problem(response, 405)["detail"].endswith("use GET, HEAD, POST.")
+
+
+@pytest.mark.parametrize("style", STYLES)
+def test_tools_as_a_model_takes_them(agent: Agent, style: str) -> None:
+    told = agent.get("tools/", {"style": style}).json()
+    assert told["tools"] == Memory("core").tools().specs(style)
+
+
+def test_an_unknown_style_is_refused(agent: Agent) -> None:
+    detail = assert_problem(agent.get("tools/", {"style": "soap"}), 400, "refused")["detail"]
+    assert detail == (
+        "There is no such style; the styles are: openai, openai-chat, anthropic, mcp."
+    )
+
+
+def test_history_and_index_are_for_keys_that_name_them(db: None) -> None:
+    agent = Agent(tools=["remember", "history", "index"])
+    agent.remember("a", "s", "b")
+    assert agent.call("history", key="a").json()["total"] == 1
+    assert agent.get("tools/index/").json() == {
+        "text": "[memory index]\n- a: s",
+        "lines": 1,
+        "workspace_revision": 1,
+    }
+    assert_problem(Agent().call("history", key="a"), 403, "not_allowed")

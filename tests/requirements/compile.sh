@@ -18,5 +18,8 @@ compile django60 3.12 'Django~=6.0.0'
 compile django61 3.12 'Django~=6.1.0'
 # What reads the description of the API: apart, for it needs much that no other test does.
 compile contract 3.12 'Django~=6.1.0' "$(cat tests/requirements/contract.in)"
+# Frameworks for agents, and the client of MCP that some of them do not take yet.
+compile agents 3.12 'Django~=6.1.0' "$(cat tests/requirements/agents.in)"
+compile mcp 3.12 'Django~=6.1.0' "$(cat tests/requirements/mcp.in)"
 # Not part of CI: only the benchmark of other memories needs it.
 compile peers 3.12 'Django~=6.1.0' "$(cat tests/requirements/peers.in)"

@@ -1,4 +1,4 @@
-"""gunicorn over a database of its own, and a client for it."""
+"""gunicorn or uvicorn over a database of its own, and a client for it."""
 
 from __future__ import annotations
 
