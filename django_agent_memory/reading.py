@@ -14,7 +14,6 @@ from .models.note import NoteQuerySet, body_value
 from .results import Recalled, Unknown, fields_of
 from .search import near_keys
 
-
 RECALLED = (
     "key",
     "body",

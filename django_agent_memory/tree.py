@@ -80,7 +80,7 @@ class Tree(Calling):
             after = Q(workspace__gt=workspace) | (Q(workspace=workspace) & later)
 
     def paths(self, path: str) -> list[str]:
-        """Return the paths at and below `path` that hold notes, the one made first before others."""
+        """Return the paths at and below `path` that hold notes, in the order they were made."""
         notes = Note.objects.filter(workspace=OuterRef("pk")).live(session=self.session)
         workspaces = Workspace.objects.using(self._reads_from()).filter(
             _at_or_below(path, "path"), Exists(notes)

@@ -76,9 +76,9 @@ class AgentMemoryStore(BaseStore):
     one counts. Each workspace is written all or nothing; what could never be written is refused
     before anything is. `created_at` is that of the first put until the item is deleted.
 
-    A `query` is asked of `Memory.find`, best first: no embeddings, and `index` changes nothing. Over
-    several memories each is asked, and their scores are compared. Without a query the order is that
-    in which the items were first put.
+    A `query` is asked of `Memory.find`, best first: no embeddings, and `index` changes nothing.
+    Over several memories each is asked, and their scores are compared. Without a query the order is
+    that in which the items were first put.
 
     `ttl` is LangGraph's own: minutes after the last put or, where reading refreshes (it does unless
     told otherwise), the last read. A refresh is a revision as well, so one is made when a twentieth
@@ -137,7 +137,7 @@ class AgentMemoryStore(BaseStore):
         found = self.tree.recall(places.values()) if places else {}
         results: list[Result] = [None] * len(ops)
         used = {places[number] for number, op in gets.items() if op.refresh_ttl}
-        stale = {place: found[place] for place in used & found.keys()}
+        stale: dict[Place, Recalled | Found] = {p: found[p] for p in used & found.keys()}
         for number, place in places.items():
             if place in found:
                 results[number] = self._item(place[0], found[place])
@@ -183,14 +183,12 @@ class AgentMemoryStore(BaseStore):
         return shown[op.offset : op.offset + op.limit]
 
     def _refresh(self, read: Mapping[Place, Recalled | Found]) -> None:
-        """Let what was read live for its whole TTL again; that it cannot be is no reason not to
-        read.
-        """
+        """Let what was read live for its whole TTL again, if it can be written now."""
         saves: dict[str, list[writing.Change]] = defaultdict(list)
         for (path, _), note in read.items():
-            save = _refreshed(note)
-            if save is not None:
-                saves[path].append(save)
+            refreshed = _refreshed(note)
+            if refreshed is not None:
+                saves[path].append(refreshed)
         if self.tree.read_only:
             return
         for path, several in saves.items():

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from langgraph.store.base import (
     GetOp,
@@ -169,9 +169,8 @@ def compare(batches: list[list[Op]]) -> None:
 
 @pytest.mark.django_db
 @settings(
-    max_examples=150,
+    max_examples=60,
     deadline=None,
-    phases=[Phase.generate],
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(batches)
