@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Coroutine
 from typing import Any
 
 import pytest
+from asgiref.sync import sync_to_async
+from django.db import connections
 from langchain.agents import create_agent
 from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage
@@ -39,6 +42,18 @@ def calls(tool: str, **arguments: Any) -> AIMessage:
     return AIMessage("", tool_calls=[{"name": tool, "args": arguments, "id": "call-1"}])
 
 
+def run(work: Coroutine[Any, Any, Any]) -> Any:
+    """Run it, and close the connections of the thread that its statements ran in."""
+
+    async def whole() -> Any:
+        try:
+            return await work
+        finally:
+            await sync_to_async(connections.close_all)()
+
+    return asyncio.run(whole())
+
+
 @pytest.fixture
 def store() -> AgentMemoryStore:
     return AgentMemoryStore("agents", actor="planner")
@@ -60,7 +75,7 @@ def test_a_graph_reads_and_writes_the_memory(store: AgentMemoryStore) -> None:
     graph = builder.compile(store=store)
     Memory("agents/users/ann").remember("drinks", "What she drinks", "Ann drinks tea.")
 
-    result = asyncio.run(graph.ainvoke({"messages": [("user", "Hi")]}))
+    result = run(graph.ainvoke({"messages": [("user", "Hi")]}))
 
     assert result["messages"][-1].content == "Hello Ann, tea as always?"
     (revision,) = Memory("agents/users/ann").history("last")
@@ -75,7 +90,7 @@ def agent(store: AgentMemoryStore, *messages: AIMessage) -> Any:
 def ask(runs: Any) -> Any:
     """Return what the tool answered."""
     asked = {"messages": [{"role": "user", "content": "go on"}]}
-    return asyncio.run(runs.ainvoke(asked, CONFIG))["messages"][-2].content
+    return run(runs.ainvoke(asked, CONFIG))["messages"][-2].content
 
 
 def test_an_agent_uses_the_tools_of_langmem(store: AgentMemoryStore) -> None:
@@ -128,5 +143,5 @@ def test_every_verb_of_a_store_can_be_awaited(store: AgentMemoryStore) -> None:
         assert len(await store.asearch(("n",))) == 9
         assert await store.alist_namespaces(prefix=("n",)) == [("n",)]
 
-    asyncio.run(use())
+    run(use())
     assert Memory("agents/n").revision() == 11
