@@ -5,6 +5,7 @@ What expired, and what another session has to itself, is not there.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from .models import Note, Workspace
@@ -13,33 +14,42 @@ from .models.note import NoteQuerySet, body_value
 from .results import Recalled, Unknown, fields_of
 from .search import near_keys
 
+RECALLED = (
+    "key",
+    "body",
+    "body_is_json",
+    "entry__summary",
+    "revision",
+    "created_at",
+    "updated_at",
+    "workspace__revision",
+    *COLUMNS,
+)
+"""The columns that `recalled` makes a `Recalled` of."""
+
 
 def recall(path: str, key: str, *, using: str, session: str = "") -> Recalled | None:
     """Return the note under exactly `key`, or None."""
-    row = _notes(path, using, session).filter(key=key)
-    columns = row.values_list(
-        "body",
-        "body_is_json",
-        "entry__summary",
-        "revision",
-        "created_at",
-        "updated_at",
-        "workspace__revision",
-        *COLUMNS,
-    )
-    for text, is_json, summary, revision, created_at, updated_at, last, *details in columns[:1]:
-        return Recalled(
-            key=key,
-            body=body_value(text, is_json=is_json),
-            text=text,
-            summary=summary,
-            revision=revision,
-            created_at=created_at,
-            updated_at=updated_at,
-            workspace_revision=last,
-            **fields_of(details_of(details)),
-        )
+    rows = _notes(path, using, session).filter(key=key).values_list(*RECALLED)
+    for row in rows[:1]:
+        return recalled(row)
     return None
+
+
+def recalled(row: Sequence[Any]) -> Recalled:
+    """Return the note of a row of the columns `RECALLED`."""
+    key, text, is_json, summary, revision, created_at, updated_at, last, *details = row
+    return Recalled(
+        key=key,
+        body=body_value(text, is_json=is_json),
+        text=text,
+        summary=summary,
+        revision=revision,
+        created_at=created_at,
+        updated_at=updated_at,
+        workspace_revision=last,
+        **fields_of(details_of(details)),
+    )
 
 
 def lookup(path: str, key: str, *, using: str, session: str = "") -> Recalled | Unknown:

@@ -33,5 +33,5 @@ class Endpoint:
 def endpoint(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Endpoint]:
-    with live_server(tmp_path_factory.mktemp(request.param), request.param, workers=2) as server:
+    with live_server(tmp_path_factory.mktemp(request.param), kind=request.param, workers=2) as server:
         yield Endpoint(server)

@@ -34,6 +34,7 @@ Opener = Callable[[str], AbstractContextManager[Store]]
 _OPENERS: dict[str, Opener] = {
     ours.NAME: ours.opened,
     json_file.NAME: json_file.opened,
+    langgraph.OURS: langgraph.opened_ours,
     langgraph.SQLITE: langgraph.opened_sqlite,
     langgraph.POSTGRES: langgraph.opened_postgres,
     mcp_server.NAME: mcp_server.opened,
@@ -43,6 +44,7 @@ _OPENERS: dict[str, Opener] = {
 def installed() -> Iterator[tuple[str, str]]:
     """Yield the name of each store of this database, with what it lacks to run, if anything."""
     yield ours.NAME, ""
+    yield langgraph.OURS, langgraph.missing("base")
     if connection.vendor == "sqlite":
         yield langgraph.SQLITE, langgraph.missing("sqlite")
     if connection.vendor == "postgresql":

@@ -1,4 +1,4 @@
-"""LangGraph's stores on SQLite and PostgreSQL, without an embedding model, as they come.
+"""LangGraph's stores on SQLite and PostgreSQL, without an embedding model, as they come; and ours.
 
 Their `search(query=…)` ranks by embeddings and ignores the query where there is no model; what
 finds text is reading all items and looking into them, which is what `search` does here.
@@ -15,6 +15,7 @@ from typing import Any
 from django.db import connection
 
 SQLITE, POSTGRES = "LangGraph SqliteStore", "LangGraph PostgresStore"
+OURS = "AgentMemoryStore"
 _BATCH = 1_000
 
 
@@ -84,6 +85,14 @@ def opened_postgres(place: str) -> Iterator[ByQuery]:
     with PostgresStore.from_conn_string(make_conninfo(dbname=said["NAME"], **given)) as store:
         store.setup()
         yield ByQuery(store, ("peers", Path(place).name))
+
+
+@contextmanager
+def opened_ours(place: str) -> Iterator[ByQuery]:
+    """Open the adapter of this package below a workspace named as the last part of `place`."""
+    from django_agent_memory.adapters.langgraph import AgentMemoryStore
+
+    yield ByQuery(AgentMemoryStore(f"langgraph/{Path(place).name}"), ("peers",))
 
 
 def _value(summary: str, body: str) -> dict[str, str]:
