@@ -1,6 +1,6 @@
 """The memory tool of Anthropic's models (`memory_20250818`) over a `Memory`.
 
-`client.beta.messages.run_tools(…, tools=[MemoryTool(memory)])`; `AsyncMemoryTool` for the async
+`client.beta.messages.tool_runner(…, tools=[MemoryTool(memory)])`; `AsyncMemoryTool` for the async
 client. Needs the `anthropic` package.
 """
 

@@ -127,9 +127,9 @@ class Files:
             raise Refused(f"Cannot rename the {ROOT} directory itself")
 
         def attempt() -> None:
-            notes = self._notes(old)
             if not new.key or self._exists(new):
                 raise Refused(f"The destination {new.path} already exists")
+            notes = self._notes(old)
             directory = notes[0].key != old.key
             if directory and new.key.startswith(old.prefix):
                 raise Refused(f"Cannot move the directory {old.path} into itself")
