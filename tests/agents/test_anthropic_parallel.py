@@ -44,7 +44,7 @@ def test_replacements_and_moves_of_processes(crew: Crew) -> None:
         Memory("core").remember(f"d0/{worker}", None, f"of {worker}")
     assert crew.run(replace_own_line, "core", EACH) == [[]] * 16
     assert Memory("core").recall("shared").body == start.replace(":0>", f":{EACH}>")
-    moved = {key: body for key, body in Memory("core").items("d")}
+    moved = dict(Memory("core").items("d"))
     assert moved == {f"d{EACH}/{worker}": f"of {worker}" for worker in range(16)}
 
 
