@@ -1,5 +1,4 @@
-"""The memory behind the interfaces of agent frameworks.
+"""The memory as the frameworks for agents want it: a module each, which imports the framework.
 
-Each module needs its framework and is imported by nothing here, so the app needs none. All of them
-go through the verbs of `Memory`: locks, history, limits and the admin apply.
+Nothing else of the package imports any of them.
 """

@@ -41,7 +41,7 @@ _VERSION = re.compile(r"[1-9][0-9]{0,18}", re.ASCII)
 class NoteStore:
     """Files are notes, under their paths as keys (≤ 512 characters); versions are revisions.
 
-    Version and operation are checked under the lock of the workspace. An operation (its id ≤ 255
+    Version and operation are checked under the lock of the workspace. An operation (its id ≤ 243
     characters) is done once, whoever asks again: its receipt is a recorded call, written in the
     transaction of what it did. A write of what is there already writes nothing and keeps its
     version. Notes under keys that are no paths are not there.

@@ -1,4 +1,4 @@
-"""What the tests of the frameworks share."""
+"""The crew of processes that tests of concurrency have too."""
 
 from __future__ import annotations
 
