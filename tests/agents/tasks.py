@@ -12,6 +12,7 @@ from pydantic_ai_harness.memory import MemoryConflictError, MemoryOperation
 from django_agent_memory import Memory
 from django_agent_memory.adapters.anthropic import MemoryTool
 from django_agent_memory.adapters.pydantic_ai import NoteStore
+from django_agent_memory.exceptions import AgentMemoryError
 
 
 def insert_lines(worker: int, path: str, count: int) -> list[str]:
@@ -65,7 +66,7 @@ def append_words(worker: int, path: str, count: int) -> list[str]:
     for number in range(count):
         try:
             async_to_sync(_append)(store, f"w{worker}n{number}")
-        except Exception as error:
+        except AgentMemoryError as error:
             errors.append(repr(error))
     return errors
 
