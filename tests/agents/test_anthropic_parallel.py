@@ -8,7 +8,7 @@ from django_agent_memory import Memory
 from django_agent_memory.adapters.anthropic import MemoryTool
 from tests.concurrency.crew import Crew, in_threads
 
-from .tasks import insert_lines, replace_own_line, take_the_directory
+from .anthropic_tasks import insert_lines, replace_own_line, take_the_directory
 
 pytestmark = pytest.mark.django_db(transaction=True)
 EACH = 8

@@ -19,7 +19,9 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def notebook() -> Notebook[Any]:
-    return Notebook(NoteStore(Memory("core", actor="agent")), namespace="acme")
+    return Notebook(
+        NoteStore(Memory("core", actor="agent")), namespace="acme", injection_errors="raise"
+    )
 
 
 def scripted(*calls: tuple[str, dict[str, Any]]) -> FunctionModel:
@@ -73,12 +75,12 @@ def test_an_agent_writes_corrects_searches_reads_and_deletes() -> None:
 
 def test_the_next_run_is_told_what_the_last_one_wrote() -> None:
     run(scripted(("write_memory", {"content": "- likes tea"})))
-    assert "likes tea" in str(run(TestModel(call_tools=[]))[0])
+    assert "likes tea" in str(run(TestModel(call_tools=[])))
 
 
 def test_what_people_wrote_is_told_as_well() -> None:
     Memory("core").remember("acme/main/MEMORY.md", "By hand", "- is called Ada\n")
-    assert "is called Ada" in str(run(TestModel(call_tools=[]))[0])
+    assert "is called Ada" in str(run(TestModel(call_tools=[])))
 
 
 def test_every_tool_can_be_called_with_what_its_schema_allows() -> None:

@@ -29,7 +29,7 @@ from django_agent_memory.adapters.pydantic_ai import NoteStore
 from django_agent_memory.exceptions import NotAllowed
 from tests.concurrency.crew import Crew
 
-from .tasks import append_words, write_one_operation
+from .pydantic_ai_tasks import append_words, write_one_operation
 
 pytestmark = pytest.mark.django_db(transaction=True)
 FIRST = MemoryOperation(id="op", fingerprint="f")
