@@ -78,7 +78,10 @@ class Scripted(Model):
         if self._calls:
             name, arguments = self._calls.pop(0)
             output = ResponseFunctionToolCall(
-                type="function_call", call_id=name, name=name, arguments=arguments
+                type="function_call",
+                call_id=f"call-{len(self.seen)}",
+                name=name,
+                arguments=arguments,
             )
         return ModelResponse(output=[output], usage=Usage(), response_id=None)
 
