@@ -250,6 +250,13 @@ def test_expected_revision_of_a_note_that_is_there(
     assert counts() == before
 
 
+def test_expected_revision_where_there_is_no_workspace(memory: Memory) -> None:
+    with pytest.raises(Conflict) as caught:
+        memory.forget("k", expected_revision=1)
+    assert caught.value.current_revision == 0
+    assert isinstance(memory.forget("k", expected_revision=0), WasAbsent)
+
+
 def test_expected_revision_of_a_note_that_is_not_there(memory: Memory) -> None:
     with pytest.raises(Conflict) as caught:
         memory.remember("k", "s", "b", expected_revision=1)

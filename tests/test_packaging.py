@@ -137,6 +137,27 @@ def test_it_is_installed_before_models_may_be_imported_and_without_the_admin(tmp
     assert printed == "created\nFalse\n"
 
 
+def test_the_app_with_its_urls_imports_no_framework_for_agents():
+    code = (
+        "import django; django.setup()\n"
+        "import django_agent_memory.adapters, django_agent_memory.urls, django_agent_memory.admin\n"
+        "import django_agent_memory.management.commands.agent_key\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-X", "importtime", "-c", code],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "DJANGO_SETTINGS_MODULE": "tests.settings"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    imported = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
+    assert {"django_agent_memory.adapters", "django_agent_memory.urls"} <= imported
+    frameworks = ("mcp", "langgraph", "anthropic", "pydantic", "pydantic_ai", "agents", "openai")
+    assert not {name for name in imported if name.partition(".")[0] in frameworks}
+
+
 def path(*folders: Path) -> str:
     """Return the folders and this tree as a PYTHONPATH."""
     return os.pathsep.join(map(str, (*folders, ROOT)))

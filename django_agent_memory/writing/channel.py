@@ -110,6 +110,8 @@ def _absent(changes: list[Checked]) -> list[Outcome]:
     """Answer changes to a workspace that does not exist: none of them has anything to remove."""
     if any(change.restores for change in changes):
         raise Refused("There is no such revision: nothing was ever saved in this workspace.")
+    for change in changes:
+        State().expect(change, View(timezone.now(), None))
     return [unchanged(change, State(), 0) for change in changes]
 
 
