@@ -86,6 +86,7 @@ class ToolsView(Endpoint):
     """
 
     http_method_names = ["get", "head"]
+    queried = ("GET", "HEAD")
     takes_sessions = True
 
     def get(self, request: Request) -> HttpResponse:

@@ -38,6 +38,8 @@ class MCPView(Endpoint):
     session, no stream. The headers `Idempotency-Key` and `Memory-Session` are those of `tools/`.
     """
 
+    # Its clients ask for its own description.
+    schema = None
     http_method_names = ["post"]
     takes_call_names = True
     takes_sessions = True

@@ -30,8 +30,8 @@ from .described import Contract, document, operations, site_document
 pytestmark = pytest.mark.django_db
 
 CONTRACT = Contract(document())
-# What describes is not described, nor what every caller is refused.
-OTHERS = {"schema", "schema-docs", "rollback"}
+# What describes is not described, nor what every caller is refused; MCP describes itself.
+OTHERS = {"schema", "schema-docs", "rollback", "mcp", "workspace-mcp"}
 ROWS = {
     "workspaces": Workspace,
     "notes": Note,

@@ -33,5 +33,6 @@ class Endpoint:
 def endpoint(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Endpoint]:
-    with live_server(tmp_path_factory.mktemp(request.param), kind=request.param, workers=2) as server:
+    directory = tmp_path_factory.mktemp(request.param)
+    with live_server(directory, kind=request.param, workers=2) as server:
         yield Endpoint(server)

@@ -9,8 +9,8 @@ from rest_framework import serializers as rest
 
 from django_agent_memory.api import serializers
 from django_agent_memory.api.codes import CODES
-from django_agent_memory.api.problems import LONGEST_DETAIL
 from django_agent_memory.models import Revision
+from django_agent_memory.text.rendering import SENTENCE_SHOWN
 
 from . import parts
 from .parts import (
@@ -244,6 +244,26 @@ def _tool_answers() -> dict[str, Schema]:
         "ToolFinding": _told(
             {"query": text(), "found": listed(ref("Found"), "Best first."), "shown": integer()}
         ),
+        "ToolHistory": _told(
+            {
+                "key": text(),
+                "revisions": listed(ref("ToolRevision"), "The last of them, oldest first."),
+                "total": integer("How many revisions there are in all."),
+                "shown": integer(),
+            }
+        ),
+        "ToolRevision": record(
+            {
+                "number": integer(),
+                "operation": ref("WriteOperation"),
+                "summary": nullable(text()),
+                "body": anything(),
+                "actor": text(),
+                "reason": text(),
+                "created_at": moment(),
+            }
+        ),
+        "ToolIndex": _told({"lines": integer()}),
         "ToolForgotten": _told({"forgotten": integer("How many notes that were.")}),
     }
 
@@ -280,6 +300,12 @@ def _answers() -> dict[str, Schema]:
         "Tool": tool,
         "Tools": record(
             {"tools": listed(ref("Tool")), "workspace_revision": nullable(integer(_REVISION))}
+        ),
+        "ToolsOfStyle": record(
+            {
+                "tools": listed({"type": "object"}, "As models of this style take them."),
+                "workspace_revision": nullable(integer(_REVISION)),
+            }
         ),
         "Index": answer(
             {
@@ -399,7 +425,7 @@ def _problem() -> dict[str, Schema]:
             "type": text(),
             "title": text(),
             "status": integer(),
-            "detail": text("One sentence that a model can act on.", maxLength=LONGEST_DETAIL),
+            "detail": text("One sentence that a model can act on.", maxLength=SENTENCE_SHOWN),
             "code": ref("ProblemCode"),
             "current_revision": integer("Of a conflict: the revision of the note, 0 for none."),
         },

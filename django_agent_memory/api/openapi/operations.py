@@ -14,6 +14,7 @@ from django_agent_memory.api.sessions import EndSessionView
 from django_agent_memory.api.stats import StatsView
 from django_agent_memory.api.tools import ToolsView, ToolView
 from django_agent_memory.api.values import ValuesView
+from django_agent_memory.tools import STYLES
 from django_agent_memory.tools.knowledge import MOST_FOUND
 
 from . import parts
@@ -51,7 +52,8 @@ def _tools(limits: Limits) -> Operation:
         summary="The tools of this credential",
         tag="Tools",
         description="Each with the JSON schema of its arguments, for the model.",
-        answers=("Tools",),
+        answers=("Tools", "ToolsOfStyle"),
+        query={"style": Query(schema=text("As models of this take them.", enum=list(STYLES)))},
         writes=False,
     )
 

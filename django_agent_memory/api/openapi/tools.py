@@ -19,7 +19,11 @@ _ANSWERS: dict[str, tuple[str, ...]] = {
     "store": ("ToolWritten",),
     "find": ("ToolFinding",),
     "forget_matching": ("ToolForgotten",),
+    "history": ("ToolHistory",),
+    "index": ("ToolIndex",),
 }
+# Other addresses have their names.
+_IDS = {"history": "history_tool", "index": "index_tool"}
 _EXAMPLES: dict[str, dict[str, object]] = {
     "remember": {
         "key": "user/name",
@@ -33,6 +37,8 @@ _EXAMPLES: dict[str, dict[str, object]] = {
     "store": {"content": "Ann is allergic to nuts.", "subject": "Ann", "context": "kitchen"},
     "find": {"query": "What tea does she drink?", "limit": 3},
     "forget_matching": {"query": "sugar"},
+    "history": {"key": "user/tea"},
+    "index": {},
 }
 _SHOWN: dict[str, dict[str, object]] = {
     "remember": {
@@ -87,7 +93,7 @@ def tool_operation(tool: str, method: str, limits: Limits) -> Operation | None:
     if method == "get" and not spec.read_only:
         return None
     operation = Operation(
-        id=tool,
+        id=_IDS.get(tool, tool),
         summary=f"The tool {tool}",
         tag="Tools",
         description=spec.description,
