@@ -220,6 +220,12 @@ def test_keys_by_exact_prefix(memory: Memory) -> None:
     assert memory.keys("a/") == ("a/x", "a/y")
     assert memory.keys("a") == ("a", "a%", "a/x", "a/y", "a0", "a_")
     assert memory.keys("a_") == ("a_",)
+    for limit in (1, 5, 6, 7):
+        assert memory.keys("a", limit=limit) == memory.keys("a")[:limit]
+        assert memory.at(memory.revision()).keys("a", limit=limit) == memory.keys("a")[:limit]
+    for limit in (0, -1, True):
+        with pytest.raises(Refused, match=r"^The limit must be a whole number of at least 1\."):
+            memory.keys("a", limit=limit)
     assert memory.keys("A") == ("A/x",)
     assert memory.keys("e") == ()
     assert memory.keys("\ud7ff") == ("\ud7ffx",)

@@ -117,6 +117,15 @@ def agents_turn(mount: str) -> None:
     composed = http.post(f"{mount}compose/", {"prompt": "Имя?"}, content_type=JSON).json()
     assert composed["text"].startswith("Known information from memory:\n- user/name: Ключ")
 
+    ping = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+    for address in ("mcp", "mcp/", f"mcp/{workspace}/"):
+        response = http.post(f"{mount}{address}", ping, content_type=JSON)
+        assert response.json() == {"jsonrpc": "2.0", "id": 1, "result": {}}, response.content
+    recall = {"name": "recall", "arguments": {"key": "user/name"}}
+    asked = {**ping, "method": "tools/call", "params": recall}
+    told = http.post(f"{mount}mcp/", asked, content_type=JSON).json()["result"]
+    assert told["content"] == [{"type": "text", "text": body}]
+
 
 def refusals() -> None:
     """Every error is our problem document, whatever the site thinks of errors."""
