@@ -54,14 +54,17 @@ def opened(message: Any) -> tuple[Id | None, str, Json]:
 
 def is_modern(message: Any, headers: Headers) -> bool:
     """Whether the client speaks without a handshake, or claims to."""
-    if not isinstance(message, dict) or message.get("method") == "initialize":
+    if not isinstance(message, dict):
+        return False
+    if headers is None and message.get("method") == "initialize":
+        # On a pipe, a client that tried the other era before may still say so.
         return False
     params = message.get("params")
     meta = params.get("_meta") if isinstance(params, dict) else None
     if isinstance(meta, dict) and PROTOCOL_VERSION in meta:
         return True
     version = headers.get(_VERSION_HEADER) if headers is not None else None
-    if version is not None:
+    if version is not None and message.get("method") != "initialize":
         return version not in HANDSHAKE
     return message.get("method") == "server/discover"
 

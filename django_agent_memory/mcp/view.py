@@ -9,8 +9,10 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+from django.conf import settings
 from django.http import HttpRequest, HttpResponse
-from django.middleware.csrf import CsrfViewMiddleware
+from django.http.request import split_domain_port, validate_host
+from django.utils.http import is_same_domain
 from rest_framework.exceptions import PermissionDenied
 from rest_framework.request import Request
 
@@ -29,6 +31,7 @@ from .envelope import id_in
 from .wire import INTERNAL_ERROR, INVALID_REQUEST, PARSE_ERROR, failure
 
 _PLACE = "mcp/<workspace>/"
+_LOCAL = (".localhost", "127.0.0.1", "[::1]")
 
 
 class MCPView(Endpoint):
@@ -48,7 +51,7 @@ class MCPView(Endpoint):
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         """Refuse pages of other sites before anything else, then find out who calls."""
-        self._check_origin(request._request)
+        check_origin(request._request)
         super().initial(request, *args, **kwargs)
 
     def post(self, request: Request, workspace: str | None = None) -> HttpResponse:
@@ -80,13 +83,35 @@ class MCPView(Endpoint):
         response.headers["Content-Type"] = JSON
         return response
 
-    def _check_origin(self, request: HttpRequest) -> None:
-        """Raise 403 for a page of a site that is neither this one nor in CSRF_TRUSTED_ORIGINS."""
-        request.get_host()
-        if "Origin" in request.headers and not _Origins(_unused).is_trusted(request):
-            raise PermissionDenied(
-                "Pages of this origin may not call; CSRF_TRUSTED_ORIGINS names those that may."
-            )
+
+def check_origin(request: HttpRequest) -> None:
+    """Raise 403 for a page of a site that is neither this one nor in CSRF_TRUSTED_ORIGINS.
+
+    The host that a request names is this site's if ALLOWED_HOSTS names it; its "*" names none, as
+    whoever makes a name of their own lead to this machine would be let in.
+    """
+    host = request.get_host()
+    origin = request.headers.get("Origin")
+    if origin is None or (origin == f"{request.scheme}://{host}" and _is_named(host)):
+        return
+    if not any(_fits(origin, trusted) for trusted in settings.CSRF_TRUSTED_ORIGINS):
+        raise PermissionDenied(
+            "Pages of this origin may not call; CSRF_TRUSTED_ORIGINS names those that may."
+        )
+
+
+def _is_named(host: str) -> bool:
+    named = [allowed for allowed in settings.ALLOWED_HOSTS if allowed != "*"]
+    return validate_host(split_domain_port(host)[0], [*named, *_LOCAL])
+
+
+def _fits(origin: str, trusted: str) -> bool:
+    """Whether it is the trusted origin, or one of the subdomains that a * stands for."""
+    scheme, is_wildcard, domain = trusted.partition("://*")
+    if not is_wildcard:
+        return origin == trusted
+    found, _, host = origin.partition("://")
+    return found == scheme and is_same_domain(host, domain)
 
 
 class _Caller:
@@ -111,15 +136,3 @@ class _Caller:
         if call_name is not None or not spec.read_only:
             self._access.require_workspace(memory)
         return memory
-
-
-class _Origins(CsrfViewMiddleware):
-    """Django's rule for origins, without the rest of its check: keys need no CSRF token."""
-
-    def is_trusted(self, request: HttpRequest) -> bool:
-        """Whether the header Origin names this host, or one of CSRF_TRUSTED_ORIGINS."""
-        return bool(self._origin_verified(request))  # type: ignore[attr-defined]
-
-
-def _unused(_request: HttpRequest) -> HttpResponse:
-    raise AssertionError("this middleware calls nothing")

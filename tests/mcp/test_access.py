@@ -149,6 +149,30 @@ def test_origins(
     assert stored() == before
 
 
+@pytest.mark.parametrize(
+    ("allowed", "host", "is_good"),
+    [
+        (["*"], "evil.example", False),
+        (["*"], "testserver", False),
+        (["*"], "127.0.0.1:8000", True),
+        (["*"], "localhost", True),
+        (["*", ".example.org"], "memory.example.org", True),
+        (["memory.example.org"], "memory.example.org:8000", True),
+    ],
+)
+def test_a_host_is_the_sites_own_only_by_name(
+    agent: Agent, settings: Any, allowed: list[str], host: str, is_good: bool
+) -> None:
+    settings.ALLOWED_HOSTS = allowed
+    headers = {"Host": host, "Origin": f"http://{host}"}
+    response = agent.send("mcp/", PING, headers=headers)
+    if is_good:
+        assert result(response) == {}
+    else:
+        error(response, 403, -32600, id_=None)
+    assert result(agent.send("mcp/", PING, headers={"Host": host})) == {}
+
+
 def test_a_foreign_origin_is_refused_before_the_key_is_looked_at(db: None) -> None:
     headers = {"Origin": "https://evil.example"}
     response = Client().post("/memory/mcp/", PING, content_type="application/json", headers=headers)

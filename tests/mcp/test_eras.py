@@ -64,6 +64,16 @@ def test_the_handshake(agent: Agent, asked: str, given: str) -> None:
     assert "Mcp-Session-Id" not in response.headers
 
 
+def test_who_needs_no_handshake_cannot_shake_hands(modern: Modern) -> None:
+    error(modern.send("initialize", {"protocolVersion": "2025-11-25"}), 404, -32601)
+
+
+@pytest.mark.parametrize("version", [VERSION, "2025-11-25", "2024-11-05", "2031-01-01"])
+def test_a_handshake_settles_the_version_whatever_the_header(agent: Agent, version: str) -> None:
+    response = initialize(agent, "2025-06-18", **{"MCP-Protocol-Version": version})
+    assert result(response)["protocolVersion"] == "2025-06-18"
+
+
 def test_ping(handshaken: Handshaken) -> None:
     assert handshaken.ask("ping") == {}
 
