@@ -273,9 +273,16 @@ class Memory(Calling):
         transaction.on_commit(lambda: search.compact(alias), using=alias, robust=True)
         return erased
 
-    def configure(self, **values: Unpack[writing.WorkspaceValues]) -> Workspace:
-        """Set `title`, `description` or `index_budget` of the workspace and return it."""
+    def configure(
+        self, *, new: bool = False, **values: Unpack[writing.WorkspaceValues]
+    ) -> Workspace:
+        """Set `title`, `description` or `index_budget` of the workspace and return it.
+
+        It is made if it is missing; with `new`, `Conflict` is raised if it is not.
+        """
         self._check_writable()
+        if new:
+            return writing.create_workspace(self.path, using=self.using, **values)
         return writing.configure(self.path, using=self.using, **values)
 
     # Reads

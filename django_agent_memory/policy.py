@@ -180,11 +180,17 @@ class Policy:
         What such a key does is put down to that user, so that for others it takes what it takes to
         change them, their password included.
         """
-        if user_id is None or user_id == issuer.pk:
-            return True
-        opts = get_user_model()._meta
-        change = f"{opts.app_label}.{get_permission_codename('change', opts)}"
-        return bool(issuer.is_active and issuer.has_perm(change))
+        return user_id is None or user_id == issuer.pk or _may_change_users(issuer)
+
+    def may_sign_as(self, issuer: Any, name: str) -> bool:
+        """Whether a user may issue agent keys of this name, which signs what they write.
+
+        That of another user would put it down to them, as `may_name` says.
+        """
+        users: Any = get_user_model()._base_manager.all()
+        users = users.using(router.db_for_read(users.model))
+        named_so = users.filter(**{users.model.USERNAME_FIELD: name}).exclude(pk=issuer.pk)
+        return _may_change_users(issuer) or not named_so.exists()
 
     def reaches_any(self, user: Any) -> bool:
         """Whether there is, or will be, a workspace of which a user may know; one statement."""
@@ -218,8 +224,7 @@ class Policy:
             return False
         if any(permission in permissions_of_grant(access) for access in self._given(user, path)):
             return True
-        workspace = self._workspace(path)
-        return workspace is not None and self._has(user, permission, workspace)
+        return self._by_object(user, permission, path)
 
     def user_workspaces(self, user: Any, permission: str) -> QuerySet[Workspace] | None:
         """Return the workspaces in which `user_may`; None for every one, whatever will be."""
@@ -251,7 +256,17 @@ class Policy:
         """Whether Django's backends give the user this one, for all or on the workspace."""
         if self._has(user, permission, None):
             return True
-        workspace = self._workspace(path) if user.is_active and _is_path(path) else None
+        return bool(user.is_active and _is_path(path)) and self._by_object(user, permission, path)
+
+    def _by_object(self, user: Any, permission: str, path: str) -> bool:
+        """Whether a backend gives the user the permission on the workspace at `path`.
+
+        Where the policy can say which ones there are, one statement asks, whether or not there is a
+        workspace: what takes longer for those that exist tells that they do.
+        """
+        if type(self).object_workspaces is not Policy.object_workspaces:
+            return self.object_workspaces(user, permission).filter(path=path).exists()
+        workspace = self._workspace(path)
         return workspace is not None and self._has(user, permission, workspace)
 
     def _workspaces_with_credentials(
@@ -316,6 +331,12 @@ class Policy:
 
 def _with_the_view(permission: str) -> tuple[str, ...]:
     return (permission, _VIEW) if permission in OF_CREDENTIALS else (permission,)
+
+
+def _may_change_users(user: Any) -> bool:
+    opts = get_user_model()._meta
+    change = f"{opts.app_label}.{get_permission_codename('change', opts)}"
+    return bool(user.is_active and user.has_perm(change))
 
 
 def _lists(tools: object, tool: ToolSpec) -> bool:

@@ -7,7 +7,7 @@ from importlib.util import find_spec
 import pytest
 from django.core.cache import cache
 
-from django_agent_memory import large_texts
+from django_agent_memory import large_texts, usage
 from django_agent_memory.memory import Memory
 
 # What these need is in an environment of its own.
@@ -15,9 +15,11 @@ collect_ignore = [] if find_spec("schemathesis") else ["contract"]
 
 
 @pytest.fixture(autouse=True)
-def _empty_cache() -> None:
+def _nothing_left_in_the_process() -> None:
     cache.clear()
     large_texts._texts.clear()
+    # Else what another test recalled a minute ago is written by a recall of this one.
+    usage._PENDING.counts.clear()
 
 
 @pytest.fixture

@@ -372,3 +372,29 @@ def test_who_reaches_anything(workspaces: None) -> None:
         assert policy.reaches_any(user)
     # All permissions, and whether there is a workspace.
     assert len(queries) == 2
+
+
+@pytest.mark.parametrize("granted", [False, True])
+def test_what_a_policy_can_list_is_asked_alike_whether_or_not_it_exists(
+    workspaces: None, settings: Any, granted: bool
+) -> None:
+    settings.AUTHENTICATION_BACKENDS = [f"{__name__}.OwnersBackend"]
+    user = UserFactory()
+    if granted:
+        Grant.objects.give(workspace=HERE, user=user, access="read")
+    counts = []
+    for path in (THERE, "nowhere"):
+        with CaptureQueriesContext(connection) as queries:
+            assert not OwnersPolicy().knows_of(type(user).objects.get(pk=user.pk), path)
+        counts.append(len(queries))
+    assert counts[0] == counts[1]
+
+
+def test_as_whom_one_may_sign(workspaces: None) -> None:
+    user, other = UserFactory(), UserFactory()
+    policy = Policy()
+    assert policy.may_sign_as(user, "desk")
+    assert policy.may_sign_as(user, user.username)
+    assert not policy.may_sign_as(user, other.username)
+    assert policy.may_sign_as(UserFactory(is_superuser=True), other.username)
+    assert not policy.may_sign_as(UserFactory(is_superuser=True, is_active=False), other.username)

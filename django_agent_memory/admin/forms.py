@@ -22,6 +22,7 @@ from django.utils.translation import gettext_lazy as _
 from django_agent_memory.exceptions import Busy, Conflict, Refused
 from django_agent_memory.memory import Memory
 from django_agent_memory.models import AgentKey, Workspace
+from django_agent_memory.models.access import LAST_YEAR
 from django_agent_memory.policy import ADDS, Policy
 from django_agent_memory.text import gate
 from django_agent_memory.tools import TOOLS
@@ -127,7 +128,7 @@ class FixedValue(forms.Widget):
 
 
 def refusal_to_issue(
-    policy: Policy, person: Any, access: str, *, path: str, user_id: Any
+    policy: Policy, person: Any, access: str, *, path: str, user_id: Any, name: str
 ) -> Any | None:
     """Return why this person may not issue such a key: it would give away what is not theirs."""
     missing = policy.missing_to_give(person, access, path=path)
@@ -135,6 +136,8 @@ def refusal_to_issue(
         return missing
     if not policy.may_name(person, user_id):
         return _("The key of another user takes the permission to change users.")
+    if not policy.may_sign_as(person, name):
+        return _("A user has this name, which would sign what the key writes.")
     return None
 
 
@@ -233,6 +236,8 @@ class AgentKeyForm(WrittenForm):
         expires_at = self.cleaned_data["expires_at"]
         if expires_at is not None and expires_at <= timezone.now():
             raise ValidationError(_("This time has passed: the key would never work."))
+        if expires_at is not None and expires_at.year > LAST_YEAR:
+            raise ValidationError(_("This is too far away; leave it empty for never."))
         return expires_at
 
     def clean(self) -> dict[str, Any]:
@@ -259,6 +264,7 @@ class AgentKeyForm(WrittenForm):
             given["access"],
             path=given["workspace"].path,
             user_id=None if user is None else user.pk,
+            name=given["name"],
         )
         if refusal is not None:
             self.add_error(None, refusal)

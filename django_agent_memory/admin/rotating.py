@@ -48,6 +48,7 @@ class RotationForm(forms.Form):
             key.access,
             path=key.workspace.path,
             user_id=key.user_id,
+            name=key.name,
         )
         if refusal is not None:
             self.add_error(None, refusal)

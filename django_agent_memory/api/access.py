@@ -62,8 +62,8 @@ class Access(Protocol):
     def require_giving(self, access: str, path: str) -> None:
         """Raise `NotAllowed` unless the caller may do all of this access in the workspace."""
 
-    def require_naming(self, user_id: Any) -> None:
-        """Raise `NotAllowed` unless the caller may issue keys that belong to this user."""
+    def require_naming(self, user_id: Any, name: str) -> None:
+        """Raise `NotAllowed` unless the caller may issue keys of this user, and of this name."""
 
 
 class _Asking:
@@ -103,10 +103,12 @@ class _Asking:
         if lacking is not None:
             raise NotAllowed(lacking)
 
-    def require_naming(self, user_id: Any) -> None:
+    def require_naming(self, user_id: Any, name: str) -> None:
         """Raise `NotAllowed` for another user, but of those who may change users."""
         if not self._policy.may_name(self._caller, user_id):
             raise NotAllowed("The key of another user takes the permission to change users.")
+        if not self._policy.may_sign_as(self._caller, name):
+            raise NotAllowed("A user has this name, which would sign what the key writes.")
 
     def _enter(self, path: str) -> None:
         """Let the request be about this workspace, with all that was required before."""
@@ -140,7 +142,7 @@ class KeyAccess(_Asking):
     def memory(self, path: str | None, *, place: str = "", call_name: str | None = None) -> Memory:
         """Return the memory of the key's workspace; the key's name signs what it writes."""
         self._enter(self._key.workspace.path if path is None else path)
-        caller = f"key:{self._key.pk}"
+        caller = f"key:{self._key.caller_id}"
         calls = Calls(caller, name=call_name) if call_name is not None else None
         session = _scoped(caller, self._session)
         return Memory(self._key.workspace, actor=self._key.name, session=session, calls=calls)

@@ -81,7 +81,7 @@ class AgentKeyViewSet(Resource):
             "expires_at": check_expiry(_moment(fields, "expires_at")),
         }
         self.access.require_giving(access, memory.path)
-        self.access.require_naming(terms["user_id"])
+        self.access.require_naming(terms["user_id"], terms["name"])
         _check_person(get_user_model(), terms["user_id"], "user")
         key, secret = AgentKey.objects.issue(workspace=memory.path, access=access, **terms)
         return self._issued(key, secret)
@@ -102,7 +102,7 @@ class AgentKeyViewSet(Resource):
         fields = read_fields(read_json(request._request), required=(), optional=("overlap_hours",))
         overlap = _overlap(fields.get("overlap_hours", OVERLAP_HOURS))
         self.access.require_giving(key.access, key.workspace.path)
-        self.access.require_naming(key.user_id)
+        self.access.require_naming(key.user_id, key.name)
         return self._issued(*AgentKey.objects.rotate(key, overlap=overlap))
 
     @sensitive_variables("secret", "shown")

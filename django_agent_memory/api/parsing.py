@@ -208,7 +208,10 @@ def primary_key(model: Any, value: object, *, name: str) -> Any:
         try:
             if gate.is_storable(str(value)):
                 key = model._meta.pk.to_python(value)
-                if not isinstance(key, int) or 0 <= key <= _LARGEST_KEY:
+                # Python reads " 5", "+5" and "0_5" as 5 too.
+                if not isinstance(key, int) or (
+                    0 <= key <= _LARGEST_KEY and str(key) == str(value)
+                ):
                     return key
         except ValidationError:
             pass

@@ -140,13 +140,7 @@ class WorkspaceViewSet(Resource):
         self.access.require("add_workspace")
         fields = read_fields(read_json(request._request), required=("path",), optional=self._fields)
         memory = self.access.memory(fields.pop("path"))
-        existing = Workspace.objects.filter(path=memory.path).first()
-        if existing is not None:
-            raise Conflict(
-                "There is a workspace with this path already; change it with PATCH.",
-                current_revision=existing.revision,
-            )
-        return self._written(memory.configure(**fields), 201)
+        return self._written(memory.configure(new=True, **fields), 201)
 
     def partial_update(self, request: Request, pk: int) -> HttpResponse:
         """Change title, description or index budget."""

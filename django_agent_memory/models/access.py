@@ -24,6 +24,9 @@ from .workspace import Workspace
 
 SECRET_PREFIX = "dam_"  # noqa: S105  (a public marker that secret scanners can look for)
 MAX_OVERLAP = datetime.timedelta(days=365)
+LAST_YEAR = 9998
+"""The last year in which a key may expire: a database may hand a later time out in a zone where it
+is beyond the calendar, and then no row beside it can be read."""
 _SHOWN = len(SECRET_PREFIX) + 6
 
 
@@ -62,28 +65,42 @@ class AgentKeyQuerySet(models.QuerySet["AgentKey"]):
 
         `workspace` is one, or a path whose workspace is made if it is missing. `tools` limits the
         key to those tools; None is every tool that `access` allows. The user it belongs to is given
-        as such or by primary key.
+        as such or by primary key. Raises `Refused` for an expiry after the year 9998.
         """
+        if expires_at is not None and expires_at.year > LAST_YEAR:
+            raise Refused(f"expires_at must be in the years up to {LAST_YEAR}, or none for never.")
+        return self._issue(
+            workspace=workspace,
+            name=name,
+            access=access,
+            # By its key: users may live in another database, and then no object may be assigned.
+            user_id=user_id if user is None else user.pk,
+            tools=None if tools is None else list(tools),
+            expires_at=expires_at,
+        )
+
+    @sensitive_variables("secret")
+    def _issue(
+        self, *, workspace: Workspace | str, first_id: int | None = None, **terms: Any
+    ) -> tuple[AgentKey, str]:
         if isinstance(workspace, str):
             workspaces = Workspace.objects.using(self.db)
             workspace, _made = workspaces.get_or_create(path=check_path(workspace))
         secret = SECRET_PREFIX + secrets.token_urlsafe(32)
         key = self.create(
             workspace=workspace,
-            name=name,
             prefix=secret[:_SHOWN],
             digest=digest_of(secret),
-            access=access,
-            tools=None if tools is None else list(tools),
-            # By its key: users may live in another database, and then no object may be assigned.
-            user_id=user_id if user is None else user.pk,
-            expires_at=expires_at,
+            first_id=first_id,
+            **terms,
         )
         return key, secret
 
     @sensitive_variables("secret")
     def rotate(self, key: AgentKey, *, overlap: datetime.timedelta) -> tuple[AgentKey, str]:
         """Make a key on the terms of `key`, its expiry too; return it with its secret.
+
+        To the memory it is the same caller: its recorded calls and its sessions go on.
 
         The old key expires when the overlap (0 to 365 days) is over, or before, if it was to.
         Raises `Refused` if it is revoked or has expired, as who holds it is not to get another, and
@@ -101,13 +118,14 @@ class AgentKeyQuerySet(models.QuerySet["AgentKey"]):
             rotatable = keys.usable().filter(pk=key.pk, replaced_by=None)
             if not rotatable.update(expires_at=soonest):
                 raise Refused(_not_rotatable(keys.filter(pk=key.pk).first()))
-            new, secret = keys.issue(
+            new, secret = keys._issue(
                 workspace=key.workspace,
                 name=key.name,
                 access=key.access,
                 tools=key.tools,
                 user_id=key.user_id,
                 expires_at=key.expires_at,
+                first_id=key.caller_id,
             )
             keys.filter(pk=key.pk).update(replaced_by=new)
         return new, secret
@@ -168,6 +186,9 @@ class AgentKey(models.Model):
         verbose_name=_("replaced by"),
     )
 
+    # Not a relation: who is known by it stays so when that key is deleted.
+    first_id = models.BigIntegerField(null=True, editable=False)
+
     objects = AgentKeyQuerySet.as_manager()
 
     class Meta:
@@ -184,6 +205,13 @@ class AgentKey(models.Model):
         return self.revoked_at is None and (
             self.expires_at is None or self.expires_at > timezone.now()
         )
+
+    @property
+    def caller_id(self) -> int:
+        """The number under which its calls and sessions are kept: that of the first key of all
+        that replaced each other.
+        """
+        return self.pk if self.first_id is None else self.first_id
 
     def revoke(self) -> None:
         """Make it unusable from now on; doing it again keeps the first time."""

@@ -14,7 +14,7 @@ from .locking import upsert
 from .patience import impatient
 from .removal import erase, prune_revisions, redact
 from .sessions import check_session, end_session
-from .workspaces import WorkspaceValues, configure
+from .workspaces import WorkspaceValues, configure, create_workspace
 
 __all__ = [
     "KEEP",
@@ -33,6 +33,7 @@ __all__ = [
     "check_session",
     "clear",
     "configure",
+    "create_workspace",
     "end_session",
     "erase",
     "find_defects",

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TypedDict, Unpack
 
-from django.db import router
+from django.db import IntegrityError, router, transaction
 from django.utils import timezone
 
-from django_agent_memory.exceptions import Refused
+from django_agent_memory.exceptions import Conflict, Refused
 from django_agent_memory.models import Workspace
 from django_agent_memory.models.workspace import new_index_version
 from django_agent_memory.text import gate
@@ -45,6 +45,34 @@ def configure(
         return workspace
 
     return run_serialised(alias, write)
+
+
+def create_workspace(
+    path: str, *, using: str | None = None, **values: Unpack[WorkspaceValues]
+) -> Workspace:
+    """Make the workspace with these values and return it.
+
+    Raises `Conflict` if there is one, also of two who make it at once; `Refused` and `Busy`.
+    """
+    gate.check_path(path)
+    _check(values)
+    alias = using or router.db_for_write(Workspace)
+    workspaces = Workspace.objects.using(alias)
+
+    def write() -> Workspace | None:
+        try:
+            with transaction.atomic(using=alias):
+                return workspaces.create(path=path, **values)
+        except IntegrityError:
+            return None
+
+    made = run_serialised(alias, write)
+    if made is None:
+        raise Conflict(
+            "There is a workspace with this path already; change it instead.",
+            current_revision=workspaces.last_revision(path),
+        )
+    return made
 
 
 def _set(workspace: Workspace, values: WorkspaceValues) -> None:

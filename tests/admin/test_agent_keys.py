@@ -139,6 +139,7 @@ def test_what_a_key_may_do(issue: Any, operator: User) -> None:
         ("tools", {"tools": ["recall", "forget"], "access": "read"}),
         ("access", {"access": "root"}),
         ("expires_at", {"expires_at_0": "2020-01-01", "expires_at_1": "00:00"}),
+        ("expires_at", {"expires_at_0": "9999-12-31", "expires_at_1": "23:59:59"}),
         ("user", {"user": "999"}),
     ],
 )

@@ -20,6 +20,7 @@ from django.views.debug import ExceptionReporter
 
 from django_agent_memory.api.credentials import MAX_OVERLAP_HOURS
 from django_agent_memory.api.serializers import AgentKeySerializer
+from django_agent_memory.exceptions import Refused
 from django_agent_memory.models import AgentKey, Grant, RecordedCall, Workspace
 from django_agent_memory.models.access import digest_of
 from tests.factories import AgentKeyFactory, UserFactory, WorkspaceFactory
@@ -725,3 +726,57 @@ def test_a_user_who_is_gone_is_shown_by_number(root: Person) -> None:
     number = user.pk
     user.delete()
     assert root.get(f"grants/{grant.pk}/").json()["user"] == number
+
+
+def test_a_key_of_another_persons_name_is_refused(manager: Person, root: Person) -> None:
+    named = {"workspace": HERE, "name": root.user.username}
+    detail = assert_problem(manager.send("agent-keys/", named), 403, "not_allowed")["detail"]
+    assert detail == "A user has this name, which would sign what the key writes."
+    assert not AgentKey.objects.exists()
+    own = manager.send("agent-keys/", {"workspace": HERE, "name": manager.user.username})
+    assert own.status_code == 201
+    assert root.send("agent-keys/", named | {"name": manager.user.username}).status_code == 201
+
+
+@pytest.mark.parametrize("form", [" {}", "+{}", "0{}", "{} ", "{}.0", "-{}", "0_{}"])
+def test_a_user_is_named_by_the_id_exactly(manager: Person, form: str) -> None:
+    written = form.format(manager.user.pk)
+    given = manager.send("grants/", {"workspace": HERE, "user": written, "access": "read"})
+    assert_problem(given, 400, "refused")
+    assert_problem(manager.get("grants/", {"user": written}), 400, "refused")
+    key = {"workspace": HERE, "name": "n", "user": written}
+    assert_problem(manager.send("agent-keys/", key), 400, "refused")
+
+
+def test_a_rotated_key_is_the_same_caller(db: None) -> None:
+    agent = Agent(workspace=HERE)
+    call = {"key": "k", "summary": "s", "body": "b"}
+    named = {"headers": {"Idempotency-Key": "a1"}}
+    private = {"headers": {"Memory-Session": "c1"}}
+    first = agent.send("tools/remember/", call, **named)
+    agent.send("tools/remember/", call | {"key": "own", "persist": False}, **private)
+    old = agent.key
+    for _ in range(2):
+        new, secret = AgentKey.objects.rotate(old, overlap=datetime.timedelta(hours=1))
+        assert (new.first_id, new.caller_id) == (agent.key.pk, agent.key.pk)
+        new.secret = secret
+        again = Agent(new).send("tools/remember/", call, **named)
+        assert (again.content, again["Idempotency-Replayed"]) == (first.content, "true")
+        seen = Agent(new).send("tools/recall/", {"key": "own"}, **private).json()
+        assert seen["found"] is True
+        old = new
+    stranger = Agent(workspace=HERE)
+    assert "Idempotency-Replayed" not in stranger.send("tools/remember/", call, **named)
+    assert not stranger.send("tools/recall/", {"key": "own"}, **private).json()["found"]
+
+
+@pytest.mark.parametrize(("year", "is_taken"), [(9997, True), (9998, True), (9999, False)])
+def test_the_last_year_in_which_a_key_may_expire(db: None, year: int, is_taken: bool) -> None:
+    moment = datetime.datetime(year, 12, 30, tzinfo=datetime.UTC)
+    terms = {"workspace": HERE, "name": "far", "expires_at": moment}
+    if not is_taken:
+        with pytest.raises(Refused, match="up to 9998"):
+            AgentKey.objects.issue(**terms)
+        return
+    key, _secret = AgentKey.objects.issue(**terms)
+    assert AgentKey.objects.get(pk=key.pk).expires_at == moment

@@ -44,6 +44,19 @@ def test_one_new_key_of_one_new_workspace() -> None:
     assert Revision.objects.count() == 1 + outcomes["replaced"]
 
 
+def test_of_several_who_make_one_workspace_one_does() -> None:
+    def make(worker: int) -> str:
+        try:
+            return Memory(PATH).configure(new=True, title=f"Of {worker}").title
+        except Conflict:
+            return ""
+
+    titles = [
+        title for title in in_threads([partial(make, worker) for worker in range(8)]) if title
+    ]
+    assert titles == [Workspace.objects.get().title]
+
+
 @pytest.mark.parametrize("level", ["read committed", "repeatable read"])
 def test_a_new_workspace_inside_callers_transactions(level: str) -> None:
     if connection.vendor != "mysql":

@@ -15,7 +15,8 @@ from rest_framework.request import Request
 from django_agent_memory.api.base import Endpoint
 from django_agent_memory.api.parsing import read_fields, read_query
 from django_agent_memory.api.rendering import CACHE_CONTROL, JSON, json_answer
-from django_agent_memory.exceptions import Refused
+from django_agent_memory.exceptions import NotAllowed, Refused
+from django_agent_memory.models import AgentKey
 
 from .binding import MemoryGenerator
 from .parts import Limits, current_limits
@@ -62,7 +63,9 @@ class SchemaPageView(Endpoint):
     http_method_names = ["get", "head"]
 
     def get(self, request: Request) -> HttpResponse:
-        """Return the page."""
+        """Return the page, to people: an agent reads the document."""
+        if isinstance(request.auth, AgentKey):
+            raise NotAllowed("The page is for people who are signed in; an agent reads schema/.")
         address = request.path.rstrip("/").removesuffix("docs")
         context = {"address": address, "token": get_token(request._request)}
         response = render(request._request, "agent_memory/openapi.html", context)
