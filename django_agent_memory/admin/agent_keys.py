@@ -24,6 +24,7 @@ from .access import may, may_somewhere, within
 from .base import Crumb, MemoryAdmin, log
 from .filters import KeyStateFilter, WorkspaceFilter
 from .forms import AgentKeyForm
+from .numbers import is_number
 from .rotating import RotationForm
 from .shown import quiet
 
@@ -174,7 +175,7 @@ class AgentKeyAdmin(MemoryAdmin):
     ) -> QuerySet[AgentKey]:
         """Return the key if this user has the permissions there, or nothing, having said so."""
         keys = within(request, self.get_queryset(request), *permissions)
-        keys = keys.filter(pk=object_id) if object_id.isdecimal() else keys.none()
+        keys = keys.filter(pk=object_id) if is_number(object_id) else keys.none()
         if not keys:
             self.message_user(request, _("This key does not exist."), messages.WARNING)
         return keys
