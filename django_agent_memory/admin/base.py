@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 import django
 from django.contrib import admin, messages
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
-from django.contrib.admin.models import LogEntry
 from django.contrib.admin.views.main import ChangeList, ChangeListSearchForm
 from django.contrib.admin.widgets import AutocompleteSelect
 from django.contrib.auth import get_permission_codename
@@ -21,6 +20,7 @@ from django.utils.decorators import method_decorator
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.csrf import csrf_protect
 
+from django_agent_memory import admin_trail
 from django_agent_memory.models import Workspace
 from django_agent_memory.text.gate import is_storable
 from django_agent_memory.writing import MAX_ACTOR_LENGTH
@@ -306,6 +306,4 @@ def actor_of(request: HttpRequest) -> str:
 
 def log(request: HttpRequest, rows: Sequence[models.Model], flag: int, message: str) -> None:
     """Leave a line for each row in Django's own log of what people did in the admin."""
-    user: Any = request.user
-    if rows:
-        LogEntry.objects.log_actions(user.pk, rows, flag, message)
+    admin_trail.leave(request.user, rows, flag, message)
