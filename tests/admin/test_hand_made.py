@@ -23,7 +23,7 @@ OURS = sorted(
 )
 WITH_ADD = ("agentkey", "grant", "note", "workspace")
 BIG = str(2**63 - 1)
-NO_ROWS = ("x", "\0", "1\0", "-1", "1.0", "²", "１", str(2**63), "9" * 20, "9" * 5_000)
+NO_ROWS = ("x", "\0", "1\0", "-1", "1.0", "²", "９９９９", str(2**63), "9" * 20, "9" * 5_000)
 VALUES = ("\0", "\0,a", "(", "[", "x", "", "99999", "9" * 5_000, "null", "{")
 LOOKUPS = (
     *("", "exact", "iexact", "contains", "icontains", "in", "gt", "gte", "lt", "lte", "isnull"),
