@@ -6,7 +6,6 @@ from typing import Any
 
 from django.contrib import admin, messages
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
-from django.contrib.admin.models import ADDITION, CHANGE
 from django.core.exceptions import ObjectDoesNotExist, PermissionDenied
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
@@ -17,13 +16,15 @@ from django.utils.html import format_html
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
+from django_agent_memory import admin_trail
 from django_agent_memory.models import AgentKey
 
 from . import issued, links
 from .access import may, may_somewhere, within
-from .base import Crumb, MemoryAdmin, log
+from .base import Crumb, MemoryAdmin
 from .filters import KeyStateFilter, WorkspaceFilter
 from .forms import AgentKeyForm
+from .numbers import is_number
 from .rotating import RotationForm
 from .shown import quiet
 
@@ -174,7 +175,7 @@ class AgentKeyAdmin(MemoryAdmin):
     ) -> QuerySet[AgentKey]:
         """Return the key if this user has the permissions there, or nothing, having said so."""
         keys = within(request, self.get_queryset(request), *permissions)
-        keys = keys.filter(pk=object_id) if object_id.isdecimal() else keys.none()
+        keys = keys.filter(pk=object_id) if is_number(object_id) else keys.none()
         if not keys:
             self.message_user(request, _("This key does not exist."), messages.WARNING)
         return keys
@@ -195,8 +196,7 @@ class AgentKeyAdmin(MemoryAdmin):
         made = form.rotate(key, request) if form.is_valid() else None
         if made is not None:
             new, secret = made
-            log(request, [key], CHANGE, gettext("Replaced."))
-            log(request, [new], ADDITION, gettext("Replaces another."))
+            admin_trail.replaced(request.user, key, new)
             return self._secret_page(request, new, secret)
         return self.page(
             request,
@@ -254,7 +254,7 @@ class AgentKeyAdmin(MemoryAdmin):
         AgentKey.objects.filter(pk__in=[key.pk for key in revoked], revoked_at=None).update(
             revoked_at=timezone.now()
         )
-        log(request, revoked, CHANGE, gettext("Revoked."))
+        admin_trail.revoked(request.user, revoked)
         count = len(revoked)
         message = ngettext("%(count)d key was revoked.", "%(count)d keys were revoked.", count)
         self.message_user(request, message % {"count": count}, messages.SUCCESS)

@@ -7,8 +7,9 @@ from typing import Any, ClassVar
 
 import django
 from django.contrib import admin, messages
-from django.contrib.admin.models import LogEntry
+from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.contrib.admin.views.main import ChangeList, ChangeListSearchForm
+from django.contrib.admin.widgets import AutocompleteSelect
 from django.contrib.auth import get_permission_codename
 from django.db import models, router, transaction
 from django.db.models import QuerySet
@@ -19,14 +20,18 @@ from django.utils.decorators import method_decorator
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.csrf import csrf_protect
 
+from django_agent_memory import admin_trail
 from django_agent_memory.models import Workspace
 from django_agent_memory.text.gate import is_storable
 from django_agent_memory.writing import MAX_ACTOR_LENGTH
 
 from .access import may, may_somewhere, policy_of, within, within_any
 from .forms import WrittenForm
+from .numbers import is_number
 
 Crumb = tuple[Any, str]
+# What Django's filters of a field make of its name.
+_LOOKUPS = ("", "__exact", "__in", "__isnull", "__gte", "__gt", "__lt", "__lte")
 
 
 class _SearchForm(ChangeListSearchForm):
@@ -36,6 +41,14 @@ class _SearchForm(ChangeListSearchForm):
         super().__init__(*args, **kwargs)
         for field in self.fields.values():
             field.validators = []
+
+
+class _WorkspaceSelect(AutocompleteSelect):
+    """Offers the workspace that was sent; Django fails where that is no number."""
+
+    def optgroups(self, name: str, value: Any, attr: Any = None) -> Any:
+        """Return the chosen option, none for what can be no row."""
+        return super().optgroups(name, [row for row in value if is_number(str(row))], attr)
 
 
 class MemoryChangeList(ChangeList):
@@ -88,6 +101,41 @@ class MemoryAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
         if not is_storable(search_term):
             return queryset.none(), False
         return super().get_search_results(request, queryset, search_term)
+
+    def lookup_allowed(self, lookup: str, value: Any, request: HttpRequest) -> bool:
+        """Whether it is one that our filters make; an address with any other is answered 400.
+
+        Django would put every lookup of every field to the database, with values that it fails at.
+        """
+        allowed: set[Any] = set()
+        for given in self.get_list_filter(request):
+            if isinstance(given, type) and issubclass(given, admin.SimpleListFilter):
+                allowed.add(given.parameter_name)  # Each answers for what it is given.
+                continue
+            field = given[0] if isinstance(given, (list, tuple)) else given
+            if is_storable(str(value)):
+                allowed.update(f"{field}{suffix}" for suffix in _LOOKUPS)
+        return lookup in allowed and super().lookup_allowed(lookup, value, request)
+
+    def response_action(
+        self, request: HttpRequest, queryset: QuerySet[Any], *args: Any, **kwargs: Any
+    ) -> Any:
+        """Run the action on the rows that were selected, without what can be no row."""
+        selected = request.POST.getlist(ACTION_CHECKBOX_NAME)
+        numbers = [row for row in selected if is_number(row)]
+        if len(numbers) < len(selected):
+            ignored = _("What was selected and is no number of a row was ignored.")
+            self.message_user(request, ignored, messages.WARNING)
+            data = request.POST.copy()
+            data.setlist(ACTION_CHECKBOX_NAME, numbers)
+            request.POST = data  # type: ignore[assignment]
+        return super().response_action(request, queryset, *args, **kwargs)
+
+    def formfield_for_foreignkey(self, db_field: Any, request: Any, **kwargs: Any) -> Any:
+        """Return the field; one that completes what is typed takes any word that is sent."""
+        if db_field.name in self.get_autocomplete_fields(request):
+            kwargs.setdefault("widget", _WorkspaceSelect(db_field, self.admin_site))
+        return super().formfield_for_foreignkey(db_field, request, **kwargs)
 
     # What the policy allows
 
@@ -258,6 +306,4 @@ def actor_of(request: HttpRequest) -> str:
 
 def log(request: HttpRequest, rows: Sequence[models.Model], flag: int, message: str) -> None:
     """Leave a line for each row in Django's own log of what people did in the admin."""
-    user: Any = request.user
-    if rows:
-        LogEntry.objects.log_actions(user.pk, rows, flag, message)
+    admin_trail.leave(request.user, rows, flag, message)

@@ -26,6 +26,7 @@ from .details_form import DetailsForm
 from .differences import Line, differences
 from .forms import ExactTextField, FixedValue, refusals_as_errors
 from .known import Fact, facts
+from .numbers import is_number
 
 OVERWRITE = "_overwrite"
 _ROOM_FOR_THE_REST = 100_000
@@ -178,7 +179,7 @@ class NoteForm(DetailsForm):
     def clean_expected_revision(self) -> int:
         """Return the revision this person wants to replace: the one shown, or the one confirmed."""
         confirmed = self.data.get(OVERWRITE, "")
-        if confirmed.isascii() and confirmed.isdecimal():
+        if is_number(confirmed):
             return int(confirmed)
         return int(self.cleaned_data["expected_revision"])
 

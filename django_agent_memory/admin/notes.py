@@ -17,6 +17,7 @@ from django_agent_memory.models import Note
 from django_agent_memory.models.note import NoteQuerySet
 from django_agent_memory.search import matching
 from django_agent_memory.text import rendering
+from django_agent_memory.text.gate import is_storable
 
 from . import links
 from .access import may, may_somewhere, within
@@ -27,6 +28,7 @@ from .forget_page import ForgetPage
 from .known import READ_ONLY
 from .known_filters import ContextFilter, ExpiryFilter, KindFilter, SlotFilter
 from .note_form import NoteForm
+from .numbers import is_number
 from .shown import LIST_KEY, exact_text, key_text, no_index_line
 
 KNOWN = _("What is known of it")
@@ -239,6 +241,6 @@ def _with_summaries(notes: list[Any]) -> list[Any]:
 def _stored_again(notes: NoteQuerySet, request: HttpRequest) -> Note | None:
     """Return the note that is stored under the key which a change form was about."""
     key, workspace = request.POST.get("key", ""), request.POST.get("workspace", "")
-    if not (key and workspace.isascii() and workspace.isdecimal()):
+    if not (key and is_storable(key) and is_number(workspace)):
         return None
     return notes.filter(workspace_id=int(workspace), key=key.replace("\r\n", "\n")).first()

@@ -19,9 +19,9 @@ from django_agent_memory.text.rendering import one_line
 from . import links, newlines
 from .access import may, within_any
 from .base import Crumb
+from .numbers import is_number
 from .shown import LIST_KEY
 
-_MOST_DIGITS = 18
 _SEEING = ("view_revision", "change_revision")
 
 
@@ -95,8 +95,7 @@ class PastPage:
     def number(self, name: str) -> int | None:
         """Return a revision number of the query, None for anything else."""
         given = self.request.GET.get(name, "")
-        is_number = given.isascii() and given.isdecimal() and len(given) <= _MOST_DIGITS
-        return int(given) if is_number else None
+        return int(given) if is_number(given) else None
 
     # Answering
 

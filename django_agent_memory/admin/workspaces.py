@@ -22,6 +22,7 @@ from . import links
 from .access import may, may_somewhere, within
 from .base import Crumb, MemoryAdmin, MemoryChangeList
 from .forms import WorkspaceForm
+from .numbers import is_number
 from .rolling_back import ROLLING_BACK, RollbackPage
 from .shown import key_text
 from .sizes import growth, index_characters
@@ -99,7 +100,7 @@ class WorkspaceAdmin(MemoryAdmin):
             raise PermissionDenied
         # Whoever may write there, whether they may view the workspace's own row or not.
         writable = within(request, Workspace.objects.all(), *ROLLING_BACK, workspace="pk")
-        found = writable.filter(pk=object_id) if object_id.isdecimal() else writable.none()
+        found = writable.filter(pk=object_id) if is_number(object_id) else writable.none()
         workspace: Workspace | None = found.first()
         if workspace is None:
             return self._unknown(request)

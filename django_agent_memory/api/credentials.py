@@ -19,6 +19,7 @@ from django.views.decorators.debug import sensitive_variables
 from rest_framework.exceptions import APIException, NotFound
 from rest_framework.request import Request
 
+from django_agent_memory import admin_trail
 from django_agent_memory.exceptions import Refused
 from django_agent_memory.key_terms import check_access, check_expiry, check_name, check_tools
 from django_agent_memory.models import AgentKey, Grant
@@ -84,6 +85,7 @@ class AgentKeyViewSet(Resource):
         self.access.require_naming(terms["user_id"], terms["name"])
         _check_person(get_user_model(), terms["user_id"], "user")
         key, secret = AgentKey.objects.issue(workspace=memory.path, access=access, **terms)
+        admin_trail.added(request.user, key)
         return self._issued(key, secret)
 
     def destroy(self, request: Request, pk: int) -> HttpResponse:
@@ -91,9 +93,12 @@ class AgentKeyViewSet(Resource):
         self.access.require("change_agentkey")
         key = self._one(pk)
         _read_nothing(request)
-        key.revoke()
+        if key.revoked_at is None:
+            key.revoke()
+            admin_trail.revoked(request.user, [key])
         return self._written(key)
 
+    @sensitive_variables("secret")
     def rotate(self, request: Request, pk: int) -> HttpResponse:
         """Issue a key on the same terms; the old one works on for `overlap_hours`, 24 without."""
         self.access.require("add_agentkey", "change_agentkey")
@@ -103,7 +108,9 @@ class AgentKeyViewSet(Resource):
         overlap = _overlap(fields.get("overlap_hours", OVERLAP_HOURS))
         self.access.require_giving(key.access, key.workspace.path)
         self.access.require_naming(key.user_id, key.name)
-        return self._issued(*AgentKey.objects.rotate(key, overlap=overlap))
+        new, secret = AgentKey.objects.rotate(key, overlap=overlap)
+        admin_trail.replaced(request.user, key, new)
+        return self._issued(new, secret)
 
     @sensitive_variables("secret", "shown")
     def _issued(self, key: AgentKey, secret: str) -> HttpResponse:
@@ -149,6 +156,7 @@ class GrantViewSet(Resource):
         )
         if not made:
             raise Exists(f"There is this grant already; change it with PATCH grants/{grant.pk}/.")
+        admin_trail.added(request.user, grant)
         return json_answer(self.whole(grant).data, status=201)
 
     def partial_update(self, request: Request, pk: int) -> HttpResponse:
@@ -159,9 +167,12 @@ class GrantViewSet(Resource):
         fields = read_fields(read_json(request._request), required=("access",), optional=())
         access = check_access(fields["access"], Grant.Access.values)
         self.access.require_giving(access, grant.workspace.path)
+        is_changed = grant.access != access
         grant.access = access
         if not Grant.objects.filter(pk=grant.pk).update(access=access):
             raise NotFound("There is nothing with this number.")
+        if is_changed:
+            admin_trail.access_changed(request.user, grant)
         return self._written(grant)
 
     def destroy(self, request: Request, pk: int) -> HttpResponse:
@@ -169,7 +180,9 @@ class GrantViewSet(Resource):
         self.access.require("delete_grant")
         grant = self._one(pk)
         _read_nothing(request)
-        Grant.objects.filter(pk=grant.pk).delete()
+        taken, _ = Grant.objects.filter(pk=grant.pk).delete()
+        if taken:
+            admin_trail.deleted(request.user, grant)
         return json_answer({"id": grant.pk, "deleted": True})
 
 

@@ -184,6 +184,9 @@ def test_lists_show_nothing_of_another(places: dict[str, Place], who: str) -> No
             if model not in seen:
                 assert response.status_code == 403
                 continue
+            if model == "workspace" and "workspace" in query:  # It has no such filter.
+                assert response.status_code == 400
+                continue
             assert {row.pk for row in response.context["cl"].result_list} <= {
                 *[row.pk for row in _rows(model, HERE)]
             }
