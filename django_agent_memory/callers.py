@@ -1,0 +1,97 @@
+"""A memory and its tools for Python and adapters, as far as the policy lets a caller use them.
+
+`Memory(path)` asks nobody: it is for code that the site trusts. Where a request, a job or a chat is
+somebody's, these two ask the policy that HTTP and MCP ask.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from .exceptions import NotAllowed, Refused
+from .memory import Memory
+from .models import AgentKey
+from .policy import ADDS, READS, WRITES, Policy, current_policy, named, permissions_of
+from .tools import TOOLS, Toolset
+from .writing import MAX_ACTOR_LENGTH
+
+
+def memory_for(caller: Any, path: str | None = None, **terms: Any) -> Memory:
+    """Return the memory at `path` for an `AgentKey` or a user; read-only if they may not write all.
+
+    The path of a key's own workspace is known. What is written is signed by the key's name or the
+    username; `terms` are those of `Memory` but `actor` and `read_only`. Raises `NotAllowed` if the
+    caller may not read all of it, and for a key that is limited to some tools: see `tools_for`.
+    """
+    policy = current_policy()
+    path = _known(policy, caller, path)
+    if isinstance(caller, AgentKey) and caller.tools is not None:
+        raise NotAllowed("This agent key is limited to some tools; use tools_for.")
+    _require(policy.missing(caller, READS, path=path))
+    # What a key may write all of is what the tool that takes most may.
+    lacking = policy.missing(caller, WRITES, path=path, tool=_forget_of(caller))
+    read_only = lacking is not None or not _may_begin(policy, caller, path)
+    return Memory(path, actor=_name(caller), read_only=read_only, **terms)
+
+
+def tools_for(
+    caller: Any, path: str | None = None, *, only: Iterable[str] | None = None, **terms: Any
+) -> Toolset:
+    """Return the tools that an `AgentKey` or a user may use in the memory at `path`.
+
+    With `only` they are those named, the optional ones among them, and `NotAllowed` is raised for
+    one that they may not use; else as for `memory_for`.
+    """
+    policy = current_policy()
+    path = _known(policy, caller, path)
+    may_begin = _may_begin(policy, caller, path)
+    if only is None:
+        specs = [spec for spec in TOOLS.values() if policy.may_use(caller, spec, path=path)]
+        specs = [spec for spec in specs if spec.read_only or may_begin]
+    else:
+        names = [only] if isinstance(only, str) else list(only)
+        specs = [TOOLS[name] for name in names if name in TOOLS]
+        if len(specs) != len(names):
+            raise Refused(f"There is such a tool only: {', '.join(TOOLS)}.")
+        for spec in specs:
+            _require(policy.missing(caller, permissions_of(spec), path=path, tool=spec.name))
+            if not (spec.read_only or may_begin):
+                raise NotAllowed(f"You lack the permission {named(ADDS)}.")
+    read_only = all(spec.read_only for spec in specs)
+    memory = Memory(path, actor=_name(caller), read_only=read_only, **terms)
+    return Toolset(memory, [spec.name for spec in specs])
+
+
+def _known(policy: Policy, caller: Any, path: str | None) -> str:
+    """Return the path of a workspace that the caller may know of, or raise `NotAllowed`."""
+    if isinstance(caller, AgentKey):
+        if not caller.is_usable:
+            raise NotAllowed("This agent key is revoked or has expired.")
+        path = caller.workspace.path if path is None else path
+    if path is None:
+        raise Refused("A user has to name the workspace.")
+    if not policy.knows_of(caller, path):
+        raise NotAllowed("There is no such workspace.")
+    return path
+
+
+def _require(lacking: str | None) -> None:
+    if lacking is not None:
+        raise NotAllowed(lacking)
+
+
+def _forget_of(caller: Any) -> str | None:
+    return "forget" if isinstance(caller, AgentKey) else None
+
+
+def _may_begin(policy: Policy, caller: Any, path: str) -> bool:
+    """Whether the workspace is there, or the caller may make it."""
+    if isinstance(caller, AgentKey) or policy.user_may(caller, ADDS, path):
+        return True
+    return policy.is_there(path)
+
+
+def _name(caller: Any) -> str:
+    name = caller.name if isinstance(caller, AgentKey) else caller.get_username()
+    return str(name)[:MAX_ACTOR_LENGTH]
