@@ -106,6 +106,22 @@ def test_every_address_and_method_is_there_and_no_other() -> None:
     assert tools <= {path for _, path in described}
 
 
+@pytest.mark.parametrize("name", TOOLS)
+def test_a_tool_answers_what_its_spec_says(name: str) -> None:
+    """What MCP tells of an answer and what is told here are written apart, and are the same."""
+    (operation,) = (
+        operation
+        for method, path, operation in CONTRACT.operations.values()
+        if (method, path) == ("post", f"/tools/{name}/")
+    )
+    told = operation["responses"]["200"]["content"]["application/json"]["schema"]
+    answers = [CONTRACT.resolved(one) for one in told.get("anyOf", [told])]
+    fields = {field for answer in answers for field in answer["properties"]}
+    always = set.intersection(*(set(answer["required"]) for answer in answers))
+    assert fields == {"text", *TOOLS[name].answers["properties"]}
+    assert always == {"text", *TOOLS[name].answers["required"]}
+
+
 def test_lists_take_the_filters_that_they_take() -> None:
     for viewset, rows in RESOURCES.items():
         _, _, operation = CONTRACT.operations[f"list_{rows.several}"]

@@ -1,13 +1,18 @@
-"""Reads over HTTP beside plain views that read the same, under gunicorn, loaded by wrk."""
+"""Reads over HTTP beside plain views that read the same, and a tool by MCP beside the same by HTTP.
+
+All under gunicorn, loaded by wrk.
+"""
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import socket
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 import urllib.request
 from collections.abc import Iterator
@@ -21,6 +26,8 @@ from .timing import Row, turns
 
 OURS, PLAIN = "Endpoint", "JsonResponse view"
 GOAL = "≥ 0.55"
+MCP, TOOL = "mcp/, tools/call", "tools/recall/"
+MCP_GOAL = "≥ 0.77"  # 1.3 times as long at most
 _WORKERS = 2
 _CLIENTS = 8
 _QUESTION = "invoice"
@@ -49,6 +56,29 @@ def run(scale: float) -> Iterator[Row]:
                 PLAIN: f"{site}/plain/{plain}",
             }
             yield from _compared(case, urls, secret, scale)
+        yield from _by_mcp(site, secret, scale)
+
+
+def _by_mcp(site: str, secret: str, scale: float) -> Iterator[Row]:
+    """Measure the same tool called both ways, by POST."""
+    arguments = {"key": note(7)[0]}
+    params = {"name": "recall", "arguments": arguments}
+    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+    calls = {MCP: (f"{site}/memory/mcp/", call), TOOL: (f"{site}/memory/tools/recall/", arguments)}
+    seconds = max(1, int(5 * scale))
+    rates = [
+        {name: _wrk(url, secret, seconds, body) for name, (url, body) in calls.items()}
+        for _ in range(turns(scale))
+    ]
+    median = {name: statistics.median(each[name] for each in rates) for name in calls}
+    for name in calls:
+        yield Row(
+            case="HTTP tool call",
+            contender=name,
+            p50=f"{median[name]:.0f} requests/s",
+            ratio=f"{median[name] / median[TOOL]:.2f}",
+            goal=MCP_GOAL if name == MCP else "",
+        )
 
 
 def _compared(case: str, urls: dict[str, str], secret: str, scale: float) -> Iterator[Row]:
@@ -106,11 +136,18 @@ def _wait_for(address: str) -> None:
     raise TimeoutError(f"Nothing listens on {address}.")
 
 
-def _wrk(url: str, secret: str, seconds: int) -> float:
-    """Return requests a second; none may fail."""
+def _wrk(url: str, secret: str, seconds: int, body: object = None) -> float:
+    """Return requests a second, GETs or POSTs of a JSON body; none may fail."""
     header = f"Authorization: Bearer {secret}"
-    command = ["wrk", "-t1", f"-c{_CLIENTS}", f"-d{seconds}s", "-H", header, url]
-    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    command = ["wrk", "-t1", f"-c{_CLIENTS}", f"-d{seconds}s", "-H", header]
+    with tempfile.NamedTemporaryFile("w", suffix=".lua") as script:
+        if body is not None:
+            quoted = json.dumps(json.dumps(body))
+            script.write(f'wrk.method = "POST"\nwrk.body = {quoted}\n')
+            script.write('wrk.headers["Content-Type"] = "application/json"\n')
+            script.flush()
+            command += ["-s", script.name]
+        done = subprocess.run([*command, url], check=True, capture_output=True, text=True)
     if "Non-2xx" in done.stdout:
         raise RuntimeError(done.stdout)
     found = re.search(r"Requests/sec:\s+([\d.]+)", done.stdout)

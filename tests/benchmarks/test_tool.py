@@ -59,7 +59,8 @@ def test_every_row_is_printed() -> None:
     if shutil.which("wrk") is None:
         assert cases == ["HTTP recall"]
     else:
-        assert cases == [f"HTTP {case}" for case in ("recall", "index", "find") for _ in range(2)]
+        compared = ("recall", "index", "find", "tool call")
+        assert cases == [f"HTTP {case}" for case in compared for _ in range(2)]
 
 
 @pytest.mark.xdist_group("concurrency")
