@@ -8,11 +8,15 @@ import pytest
 from anthropic.tools import ToolError
 from asgiref.sync import async_to_sync
 from django.contrib.auth.models import User
+from django.db import connections
 from django.test import Client
 from django.urls import reverse
+from langgraph.func import entrypoint
+from langgraph.store.base import BaseStore
 
 from django_agent_memory import Memory
 from django_agent_memory.adapters.anthropic import MemoryTool
+from django_agent_memory.adapters.langgraph import AgentMemoryStore
 from django_agent_memory.adapters.pydantic_ai import NoteStore
 from django_agent_memory.admin import links
 from django_agent_memory.models import Note
@@ -53,8 +57,42 @@ def test_written_by_one_edited_by_another_searched_over_http_restored_in_the_adm
     assert "ada" in actors[2]
 
 
-def restore(browser: Client, key: str, number: int) -> Any:
-    at = links.to_past("admin", "restore", "core", key, revision=number)
+def test_a_graph_writes_the_tool_edits_mcp_reads_http_searches_the_admin_restores() -> None:
+    @entrypoint(store=AgentMemoryStore("team", actor="graph"))
+    def graph(fact: str, *, store: BaseStore) -> None:
+        store.put(("ann",), "drinks", {"content": fact})
+        connections.close_all()  # those of the graph's own thread
+
+    tool = MemoryTool(Memory("team/ann", actor="claude"))
+    browser = Client()
+    browser.force_login(User.objects.create_superuser("ada", "", "pw"))
+    agent = Agent(workspace="team/ann", name="reader")
+
+    graph.invoke("Ann drinks tea.")
+    edit = {"command": "str_replace", "path": "/memories/drinks"}
+    tool.call({**edit, "old_str": "tea", "new_str": "coffee"})
+    assert by_mcp(agent, "recall", key="drinks")["content"][0]["text"] == "Ann drinks coffee."
+    found = agent.call("search", pattern="COFFEE").json()
+    assert [match["key"] for match in found["matches"]] == ["drinks"]
+    restore(browser, "drinks", 1, path="team/ann")
+
+    assert by_mcp(agent, "recall", key="drinks")["structuredContent"]["body"] == "Ann drinks tea."
+    kept = AgentMemoryStore("team").get(("ann",), "drinks")
+    assert kept is not None
+    assert kept.value == {"content": "Ann drinks tea."}
+    actors = [line.actor for line in Memory("team/ann").history("drinks")]
+    assert actors[:2] == ["graph", "claude"]
+    assert "ada" in actors[2]
+
+
+def by_mcp(agent: Agent, tool: str, **arguments: Any) -> Any:
+    params = {"name": tool, "arguments": arguments}
+    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+    return agent.send("mcp/", call).json()["result"]
+
+
+def restore(browser: Client, key: str, number: int, *, path: str = "core") -> Any:
+    at = links.to_past("admin", "restore", path, key, revision=number)
     done = browser.post(at, fields_of(browser.get(at)), follow=True)
     assert done.status_code == 200
     return done
