@@ -73,8 +73,8 @@ def test_what_a_view_raises_is_raised_in_the_test(
 def test_next_to_nothing_is_left_out() -> None:
     """Of some 1,500 tests; `uvicorn` hangs up on half a body, gunicorn hands it over."""
     assert {name: len(reasons) for name, reasons in NOT_OVER_THE_WIRE.items()} == {
-        "gunicorn": 1,
-        "uvicorn": 2,
+        "gunicorn": 3,
+        "uvicorn": 4,
     }
 
 

@@ -69,7 +69,8 @@ def header_parameters() -> dict[str, Schema]:
         "CallName": _header(
             "Idempotency-Key",
             "Names the call: sent again it is not done again, and answered with the same bytes.",
-            text(minLength=1, maxLength=MOST_CALL_NAME, pattern='^[^,"]+$'),
+            # Bare without a comma, or in quotes.
+            text(minLength=1, maxLength=MOST_CALL_NAME + 2, pattern=r'^([^,]*|\s*"[^"]*"\s*)$'),
         ),
         "ExpectedRevision": _header(
             "If-Match",
