@@ -75,6 +75,7 @@ def _rotate() -> Operation:
         status=201,
         body=parts.fields({"overlap_hours": hours}, required=()),
         body_name="Rotation",
+        body_required=False,
         example={"overlap_hours": 48},
         for_users=True,
     )
