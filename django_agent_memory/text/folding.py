@@ -35,7 +35,8 @@ def haystack(key: str, summary: str, body: str) -> str:
 def first_hit(text: str, pattern: str) -> int | None:
     """Return the offset in `text` of the first match of `pattern`, both folded; None without one.
 
-    Where normalisation joins several characters, it is the offset of the first of them.
+    Where normalisation joins several characters, it is the offset of the first of them; of a mark
+    it is that of the letter before it.
     """
     folded = fold(text)
     at = folded.find(fold(pattern))
