@@ -12,9 +12,8 @@ from typing import Any
 from .exceptions import NotAllowed, Refused
 from .memory import Memory
 from .models import AgentKey
-from .policy import ADDS, READS, WRITES, Policy, current_policy, named, permissions_of
+from .policy import ADDS, READS, WRITES, Policy, current_policy, named, permissions_of, signature_of
 from .tools import TOOLS, Toolset
-from .writing import MAX_ACTOR_LENGTH
 
 
 def memory_for(caller: Any, path: str | None = None, **terms: Any) -> Memory:
@@ -29,10 +28,10 @@ def memory_for(caller: Any, path: str | None = None, **terms: Any) -> Memory:
     if isinstance(caller, AgentKey) and caller.tools is not None:
         raise NotAllowed("This agent key is limited to some tools; use tools_for.")
     _require(policy.missing(caller, READS, path=path))
-    # What a key may write all of is what the tool that takes most may.
-    lacking = policy.missing(caller, WRITES, path=path, tool=_forget_of(caller))
-    read_only = lacking is not None or not _may_begin(policy, caller, path)
-    return Memory(path, actor=_name(caller), read_only=read_only, **terms)
+    # A key that has every tool of its access writes all or nothing: one such tool tells which.
+    lacking = policy.missing(caller, WRITES, path=path, tool="forget")
+    read_only = lacking is not None or not policy.may_begin(caller, path)
+    return Memory(path, actor=signature_of(caller), read_only=read_only, **terms)
 
 
 def tools_for(
@@ -45,7 +44,7 @@ def tools_for(
     """
     policy = current_policy()
     path = _known(policy, caller, path)
-    may_begin = _may_begin(policy, caller, path)
+    may_begin = policy.may_begin(caller, path)
     if only is None:
         specs = [spec for spec in TOOLS.values() if policy.may_use(caller, spec, path=path)]
         specs = [spec for spec in specs if spec.read_only or may_begin]
@@ -59,7 +58,7 @@ def tools_for(
             if not (spec.read_only or may_begin):
                 raise NotAllowed(f"You lack the permission {named(ADDS)}.")
     read_only = all(spec.read_only for spec in specs)
-    memory = Memory(path, actor=_name(caller), read_only=read_only, **terms)
+    memory = Memory(path, actor=signature_of(caller), read_only=read_only, **terms)
     return Toolset(memory, [spec.name for spec in specs])
 
 
@@ -79,19 +78,3 @@ def _known(policy: Policy, caller: Any, path: str | None) -> str:
 def _require(lacking: str | None) -> None:
     if lacking is not None:
         raise NotAllowed(lacking)
-
-
-def _forget_of(caller: Any) -> str | None:
-    return "forget" if isinstance(caller, AgentKey) else None
-
-
-def _may_begin(policy: Policy, caller: Any, path: str) -> bool:
-    """Whether the workspace is there, or the caller may make it."""
-    if isinstance(caller, AgentKey) or policy.user_may(caller, ADDS, path):
-        return True
-    return policy.is_there(path)
-
-
-def _name(caller: Any) -> str:
-    name = caller.name if isinstance(caller, AgentKey) else caller.get_username()
-    return str(name)[:MAX_ACTOR_LENGTH]

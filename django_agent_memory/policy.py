@@ -20,6 +20,7 @@ from .models import AgentKey, Grant, Workspace
 from .permissions import read_at_once
 from .text import gate
 from .tools import TOOLS, ToolSpec
+from .writing import MAX_ACTOR_LENGTH
 
 READS = ("view_note", "view_indexentry", "view_revision", "view_workspace")
 WRITES = ("add_note", "change_note", "delete_note")
@@ -55,6 +56,12 @@ def current_policy() -> Policy:
 def permissions_of(tool: ToolSpec) -> tuple[str, ...]:
     """Return the permissions a user needs to call the tool."""
     return _OF_TOOLS.get(tool.name, ("view_note",) if tool.read_only else WRITES)
+
+
+def signature_of(caller: Any) -> str:
+    """Return the actor of what an agent key or a user writes: the key's name, or the username."""
+    name = caller.name if isinstance(caller, AgentKey) else caller.get_username()
+    return str(name)[:MAX_ACTOR_LENGTH]
 
 
 def permissions_of_grant(access: str) -> tuple[str, ...]:
@@ -203,6 +210,15 @@ class Policy:
             is_anywhere = None in workspaces or self.everywhere(user, ADDS)
             self._reaching[user.pk] = is_anywhere or Workspace.objects.filter(reached).exists()
         return self._reaching[user.pk]
+
+    def may_begin(self, caller: Any, path: str) -> bool:
+        """Whether the first write may be the caller's: the workspace is there, or they may make it.
+
+        That of a key is there.
+        """
+        if isinstance(caller, AgentKey) or self.user_may(caller, ADDS, path):
+            return True
+        return self.is_there(path)
 
     def is_there(self, path: str) -> bool:
         """Whether there is a workspace at the path; where a grant was found, nothing is asked."""

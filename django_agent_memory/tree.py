@@ -14,9 +14,9 @@ from .calling import Calling
 from .memory import Memory
 from .models import IndexEntry, Note, Workspace
 from .models.details import COLUMNS
-from .models.note import NoteQuerySet, after_all_with
+from .models.note import NoteQuerySet, at_or_below
 from .reading import RECALLED, recalled
-from .relevance.rows import columns_of, read
+from .relevance.rows import columns_of, read, selection
 from .results import Recalled
 
 _PLACES_A_STATEMENT = 500
@@ -95,7 +95,7 @@ class Tree(Calling):
         """Return the paths at and below `path` that hold notes, in the order they were made."""
         notes = Note.objects.filter(workspace=OuterRef("pk")).live(session=self.session)
         workspaces = Workspace.objects.using(self._reads_from()).filter(
-            _at_or_below(path, "path"), Exists(notes)
+            at_or_below(path, "path"), Exists(notes)
         )
         return list(workspaces.order_by("pk").values_list("path", flat=True))
 
@@ -108,8 +108,8 @@ class Tree(Calling):
         paths, keys = ({place[part] for place in places} for part in (0, 1))
         seen = "n.session = '' OR n.session = %s" if self.session else "NOT (n.session > '')"
         sql = (
-            f"SELECT {_columns(using)} WHERE w.path IN ({_marks(paths)})"
-            f" AND n.{_quoted('key', using)} IN ({_marks(keys)})"
+            f"{selection(_RECALLED, using)} WHERE w.path IN ({_marks(paths)})"
+            f" AND n.{connections[using].ops.quote_name('key')} IN ({_marks(keys)})"
             f" AND (n.expires_at IS NULL OR n.expires_at > %s) AND ({seen})"
         )
         now = connections[using].ops.adapt_datetimefield_value(timezone.now())
@@ -120,7 +120,7 @@ class Tree(Calling):
         return Note.objects.using(self._reads_from()).live(session=self.session)
 
     def _within(self, path: str) -> NoteQuerySet:
-        return self._live().filter(_at_or_below(path, "workspace__path")).order_by(*_ORDER)
+        return self._live().filter(at_or_below(path, "workspace__path")).order_by(*_ORDER)
 
     def _count(self, places: Iterable[Place]) -> None:
         """Note that the notes there were recalled."""
@@ -130,12 +130,6 @@ class Tree(Calling):
                 usage.recalled(path, key, using=alias)
 
 
-def _at_or_below(path: str, name: str) -> Q:
-    """Return the condition that the column holds the path, or one below it: whole segments."""
-    below = f"{path}/"
-    return Q(**{name: path}) | Q(**{f"{name}__gt": below, f"{name}__lt": after_all_with(below)})
-
-
 def _read(notes: NoteQuerySet) -> Iterator[Placed]:
     return map(_placed, notes.values_list(*_COLUMNS))
 
@@ -143,24 +137,6 @@ def _read(notes: NoteQuerySet) -> Iterator[Placed]:
 def _placed(row: Any) -> Placed:
     path, *columns = row[len(_ORDER) :]
     return path, recalled(columns)
-
-
-def _columns(using: str) -> str:
-    """Return the columns of `_RECALLED`, and the tables that they are in."""
-    names = {Note: "n", IndexEntry: "e", Workspace: "w"}
-    note, entry, workspace = (_quoted(model._meta.db_table, using) for model in names)
-    columns = ", ".join(
-        f"{names[field.model]}.{_quoted(field.attname, using)}" for field in _RECALLED
-    )
-    key = _quoted("key", using)
-    return (
-        f"{columns} FROM {note} n JOIN {workspace} w ON w.id = n.workspace_id"
-        f" LEFT JOIN {entry} e ON e.workspace_id = n.workspace_id AND e.{key} = n.{key}"
-    )
-
-
-def _quoted(name: str, using: str) -> str:
-    return connections[using].ops.quote_name(name)
 
 
 def _marks(values: Collection[str]) -> str:

@@ -22,8 +22,8 @@ from django.views.decorators.csrf import csrf_protect
 
 from django_agent_memory import admin_trail
 from django_agent_memory.models import Workspace
+from django_agent_memory.policy import signature_of
 from django_agent_memory.text.gate import is_storable
-from django_agent_memory.writing import MAX_ACTOR_LENGTH
 
 from .access import may, may_somewhere, policy_of, within, within_any
 from .forms import WrittenForm
@@ -301,7 +301,7 @@ class MemoryAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
 
 def actor_of(request: HttpRequest) -> str:
     """Return the name with which this user signs revisions."""
-    return request.user.get_username()[:MAX_ACTOR_LENGTH]
+    return signature_of(request.user)
 
 
 def log(request: HttpRequest, rows: Sequence[models.Model], flag: int, message: str) -> None:

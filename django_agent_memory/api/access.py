@@ -13,9 +13,15 @@ from django_agent_memory.exceptions import NotAllowed, Refused
 from django_agent_memory.journal import Calls
 from django_agent_memory.memory import Memory
 from django_agent_memory.models import AgentKey
-from django_agent_memory.policy import ADDS, Policy, current_policy, named, permissions_of
+from django_agent_memory.policy import (
+    ADDS,
+    Policy,
+    current_policy,
+    named,
+    permissions_of,
+    signature_of,
+)
 from django_agent_memory.tools import ToolSpec
-from django_agent_memory.writing import MAX_ACTOR_LENGTH
 
 from .problems import no_such_workspace
 
@@ -48,6 +54,12 @@ class Access(Protocol):
 
     def require_tool(self, spec: ToolSpec) -> None:
         """Raise unless `may_use`."""
+
+    def require_call(self, spec: ToolSpec, memory: Memory, *, is_recorded: bool) -> None:
+        """Raise unless the tool may be called on the memory, and what it leaves may be left there.
+
+        A recorded call, be it a read, is recorded in a workspace.
+        """
 
     def require(self, *permissions: str, tool: str | None = None) -> None:
         """Raise unless a user has the permissions, or a key may use the tool.
@@ -83,6 +95,19 @@ class _Asking:
     def require_tool(self, spec: ToolSpec) -> None:
         """Raise 404 for a foreign workspace, `NotAllowed` for what is missing."""
         self.require(*permissions_of(spec), tool=spec.name)
+
+    def require_call(self, spec: ToolSpec, memory: Memory, *, is_recorded: bool) -> None:
+        """Raise what `require_tool` and `require_workspace` raise."""
+        self.require_tool(spec)
+        if is_recorded or not spec.read_only:
+            self.require_workspace(memory)
+
+    def require_workspace(self, memory: Memory) -> None:
+        """Raise `NotAllowed` where the first write would make a workspace that one may not make."""
+        if not self._policy.may_begin(self._caller, memory.path):
+            raise NotAllowed(
+                f"There is no such workspace yet, and you lack the permission {named(ADDS)}."
+            )
 
     def require(self, *permissions: str, tool: str | None = None) -> None:
         """Raise 404 for a foreign workspace, `NotAllowed` for what is missing."""
@@ -145,10 +170,8 @@ class KeyAccess(_Asking):
         caller = f"key:{self._key.caller_id}"
         calls = Calls(caller, name=call_name) if call_name is not None else None
         session = _scoped(caller, self._session)
-        return Memory(self._key.workspace, actor=self._key.name, session=session, calls=calls)
-
-    def require_workspace(self, memory: Memory) -> None:
-        """Do nothing: the key's workspace is there."""
+        actor = signature_of(self._key)
+        return Memory(self._key.workspace, actor=actor, session=session, calls=calls)
 
 
 class UserAccess(_Asking):
@@ -165,19 +188,10 @@ class UserAccess(_Asking):
             raise Refused(f"A user has to name the workspace: {place}.")
         caller = f"user:{self._caller.pk}"
         calls = Calls(caller, name=call_name) if call_name is not None else None
-        actor = str(self._caller.get_username())[:MAX_ACTOR_LENGTH]
+        actor = signature_of(self._caller)
         memory = Memory(path, actor=actor, session=_scoped(caller, self._session), calls=calls)
         self._enter(memory.path)
         return memory
-
-    def require_workspace(self, memory: Memory) -> None:
-        """Ask for add_workspace where the first write would make the workspace."""
-        if self._policy.user_may(self._caller, ADDS, memory.path):
-            return
-        if not self._policy.is_there(memory.path):
-            raise NotAllowed(
-                f"There is no such workspace yet, and you lack the permission {named(ADDS)}."
-            )
 
 
 def _scoped(caller: str, session: str | None) -> str | None:

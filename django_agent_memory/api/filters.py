@@ -29,7 +29,7 @@ from django_agent_memory.models import (
     Revision,
     Workspace,
 )
-from django_agent_memory.models.note import NoteQuerySet, after_all_with
+from django_agent_memory.models.note import NoteQuerySet, after_all_with, at_or_below
 from django_agent_memory.search import matching
 from django_agent_memory.text import gate
 from django_agent_memory.writing.details import check_contexts, check_label, check_name
@@ -85,9 +85,7 @@ class _Within(_Filter):
     def filter(self, qs: QuerySet[Any], value: Any) -> QuerySet[Any]:
         if value is None:
             return qs
-        path, name = gate.check_path(value), self.field_name
-        below = {f"{name}__gt": f"{path}/", f"{name}__lt": after_all_with(f"{path}/")}
-        return qs.filter(Q(**{name: path}) | Q(**below))
+        return qs.filter(at_or_below(gate.check_path(value), str(self.field_name)))
 
 
 class _Key(_Filter):

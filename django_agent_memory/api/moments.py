@@ -9,9 +9,10 @@ from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 
 from django_agent_memory.exceptions import Refused
+from django_agent_memory.models.access import LAST_YEAR
 
 # In UTC. Every database holds these, also moved by an offset and stored without a zone.
-_FIRST_YEAR, _LAST_YEAR = 1900, 9998
+_FIRST_YEAR = 1900
 
 
 def parse_moment(text: str, *, name: str) -> datetime.datetime:
@@ -30,8 +31,8 @@ def parse_moment(text: str, *, name: str) -> datetime.datetime:
             "(a + in a query is written %2B)."
         )
     moment = _in_utc(value)
-    if moment is None or not _FIRST_YEAR <= moment.year <= _LAST_YEAR:
-        raise Refused(f"{name} must be in the years {_FIRST_YEAR} to {_LAST_YEAR}.")
+    if moment is None or not _FIRST_YEAR <= moment.year <= LAST_YEAR:
+        raise Refused(f"{name} must be in the years {_FIRST_YEAR} to {LAST_YEAR}.")
     return moment if settings.USE_TZ else timezone.make_naive(moment, _zone())
 
 

@@ -72,10 +72,7 @@ class ToolView(Endpoint):
         if spec is None:
             usable = ", ".join(s.name for s in TOOLS.values() if self.access.may_use(s))
             raise NotFound(f"There is no such tool; yours are: {usable or 'none'}.")
-        self.access.require_tool(spec)
-        if name is not None or not spec.read_only:
-            # A recorded call, be it a read, is recorded in a workspace.
-            self.access.require_workspace(memory)
+        self.access.require_call(spec, memory, is_recorded=name is not None)
         return spec, memory
 
 

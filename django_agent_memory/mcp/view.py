@@ -132,7 +132,5 @@ class _Caller:
         memory = self.memory
         if call_name is not None:
             memory = self._access.memory(self._workspace, place=_PLACE, call_name=call_name)
-        self._access.require_tool(spec)
-        if call_name is not None or not spec.read_only:
-            self._access.require_workspace(memory)
+        self._access.require_call(spec, memory, is_recorded=call_name is not None)
         return memory

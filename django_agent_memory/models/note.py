@@ -287,6 +287,15 @@ def _unexpired(now: datetime.datetime | None) -> Q:
     return Q(expires_at=None) | Q(expires_at__gt=now or timezone.now())
 
 
+def at_or_below(path: str, name: str) -> Q:
+    """Return the condition that the column `name` holds the path, or one below it.
+
+    In whole segments: `acme` is above `acme/x` and not above `acme-corp`.
+    """
+    below = f"{path}/"
+    return Q(**{name: path}) | Q(**{f"{name}__gt": below, f"{name}__lt": after_all_with(below)})
+
+
 def after_all_with(prefix: str) -> str | None:
     """Return the least string greater than all that start with `prefix`; None if there is none."""
     stem = prefix.rstrip(chr(sys.maxunicode))

@@ -42,24 +42,35 @@ def read(sql: str, parameters: Sequence[Any], fields: Fields, using: str) -> lis
     return list(zip(*columns, strict=True))
 
 
+def selection(fields: Fields, using: str) -> str:
+    """Return the SELECT of these columns of notes, up to its conditions, for `read`.
+
+    A field belongs to the note, which is called n, to its index entry e or to its workspace w.
+    """
+    quote = connections[using].ops.quote_name
+    names = {Note: "n", IndexEntry: "e", Workspace: "w"}
+    columns = ", ".join(f"{names[field.model]}.{quote(field.attname)}" for field in fields)
+    note, entry, workspace = (quote(model._meta.db_table) for model in names)
+    sql = f"SELECT {columns} FROM {note} n"
+    models = {field.model for field in fields}
+    if Workspace in models:
+        sql += f" JOIN {workspace} w ON w.id = n.workspace_id"
+    if IndexEntry in models:
+        key = quote("key")
+        sql += f" LEFT JOIN {entry} e ON e.workspace_id = n.workspace_id AND e.{key} = n.{key}"
+    return sql
+
+
 def read_notes(pks: Sequence[int], fields: Fields, using: str) -> list[tuple[Any, ...]]:
     """Return these columns of the notes, in any order; those of an index entry are None without.
 
-    A field belongs to the note or to its index entry.
+    A field belongs to one of the tables of `selection`.
     """
-    quote = connections[using].ops.quote_name
-    names = {Note: "n", IndexEntry: "e"}
-    columns = ", ".join(f"{names[field.model]}.{quote(field.attname)}" for field in fields)
-    note, entry = (quote(model._meta.db_table) for model in names)
-    key = quote("key")
+    select = selection(fields, using)
     rows: list[tuple[Any, ...]] = []
     for start in range(0, len(pks), _BATCH):
         numbers = ",".join(map(str, pks[start : start + _BATCH]))
-        sql = (
-            f"SELECT {columns} FROM {note} n LEFT JOIN {entry} e"
-            f" ON e.workspace_id = n.workspace_id AND e.{key} = n.{key} WHERE n.id IN ({numbers})"
-        )
-        rows += read(sql, (), fields, using)
+        rows += read(f"{select} WHERE n.id IN ({numbers})", (), fields, using)
     return rows
 
 
