@@ -54,6 +54,11 @@ class NoteQuerySet(models.QuerySet["Note"]):
         """Those that are past their expiry and wait for their tombstone."""
         return self.filter(expires_at__lte=now or timezone.now())
 
+    def flagged(self, flag: str = "") -> NoteQuerySet:
+        """Those that a person should look at, for any reason or for this one."""
+        notes = self.filter(flags__gt="")
+        return notes.filter(flags__contains=flag) if flag else notes
+
     def with_size(self) -> NoteQuerySet:
         """Each with `size`: the length of its body in code points."""
         return self.annotate(size=Length("body"))
@@ -169,6 +174,14 @@ class Note(models.Model):
         editable=False,
         help_text="Whether there is a number among those.",
     )
+    flags = KeyField(
+        _("flags"),
+        max_length=128,
+        default="",
+        db_default="",
+        editable=False,
+        help_text=_("What a person should look at in it."),
+    )
 
     # A join and no column: entry and note share workspace and key and may each be missing, so there
     # is nothing to constrain. Fetching the summary this way costs 1.2 of the bare query, a subquery
@@ -200,6 +213,8 @@ class Note(models.Model):
             # So is what goes into a slot of the prompt.
             models.Index(fields=("workspace", "slot"), name="agent_memory_note_slot"),
             models.Index(fields=("workspace", "fingerprint"), name="agent_memory_note_same"),
+            # The few that are flagged, wherever they are.
+            models.Index(fields=("flags", "workspace"), name="agent_memory_note_flags"),
             # By its position find knows a note; what else it asks of very many lies beside that.
             models.Index(
                 fields=(

@@ -17,6 +17,7 @@ from django_agent_memory.models import Note, NoteContext, Posting
 from django_agent_memory.models.details import effective_contexts, fingerprint, specificity
 from django_agent_memory.models.posting import private_context
 from django_agent_memory.results import Details
+from django_agent_memory.text.flags import encode_flags, flags_of
 
 if TYPE_CHECKING:
     from .channel import Transcript
@@ -37,6 +38,7 @@ class Document:
     found: NoteTerms
     specificity: int = 0
     fingerprint: str = ""
+    flags: str = ""
 
     @property
     def columns(self) -> dict[str, Any]:
@@ -47,6 +49,7 @@ class Document:
             "has_number": self.found.has_number,
             "specificity": self.specificity,
             "fingerprint": self.fingerprint,
+            "flags": self.flags,
         }
 
     def postings(self) -> Iterator[tuple[str, int, int, int]]:
@@ -79,7 +82,20 @@ def document(key: str, state: State) -> Document:
         found,
         specificity(key, details.contexts),
         fingerprint(state.text or "", details, is_json=state.is_json),
+        _flags(key, state),
     )
+
+
+def _flags(key: str, state: State) -> str:
+    details = state.details
+    found = flags_of(
+        key=key,
+        summary=state.summary or "",
+        body=state.text or "",
+        subject=details.subject,
+        contexts=details.contexts,
+    )
+    return encode_flags(found)
 
 
 def documents(states: Mapping[str, State]) -> dict[str, Document]:

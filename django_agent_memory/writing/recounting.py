@@ -78,7 +78,7 @@ def recount_workspace(workspace: Workspace, using: str) -> None:
     rows_of_workspace.update(counted_notes=notes, counted_terms=terms)
 
 
-_COLUMNS = ("length", "told", "has_number", "specificity", "fingerprint")
+_COLUMNS = ("length", "told", "has_number", "specificity", "fingerprint", "flags")
 
 
 def _by_position(
