@@ -11,6 +11,7 @@ from django.utils.translation import gettext as _
 
 from . import links
 from .known import facts
+from .marking import has_secret
 from .past import PastPage, Said
 from .shown import key_text
 from .side_by_side import Table, side_by_side
@@ -25,6 +26,8 @@ class Part:
     left: str
     right: str
     table: Table
+    is_covered: bool
+    """Whether a credential is in one of the texts: then they are read on demand only."""
 
     @property
     def differs(self) -> bool:
@@ -41,6 +44,7 @@ def compare(left: Said, right: Said) -> list[Part]:
             left=_about_summary(left),
             right=_about_summary(right),
             table=side_by_side(left.summary, right.summary),
+            is_covered=has_secret(left.summary, right.summary),
         ),
         Part(
             name="body",
@@ -48,6 +52,7 @@ def compare(left: Said, right: Said) -> list[Part]:
             left=_about_body(left),
             right=_about_body(right),
             table=side_by_side(left.text, right.text),
+            is_covered=has_secret(left.text, right.text),
         ),
     ]
 

@@ -10,6 +10,7 @@ from django.conf import settings
 from django.contrib.admin.widgets import AdminTextareaWidget, AdminTextInputWidget
 from django.core.exceptions import ValidationError
 from django.db import router
+from django.utils.html import format_html
 from django.utils.translation import gettext_lazy as _
 
 from django_agent_memory.conf import conf
@@ -26,6 +27,7 @@ from .details_form import DetailsForm
 from .differences import Line, differences
 from .forms import ExactTextField, FixedValue, refusals_as_errors
 from .known import Fact, facts
+from .marking import COVERED, COVERED_HELP, has_secret
 from .numbers import is_number
 
 OVERWRITE = "_overwrite"
@@ -42,6 +44,8 @@ class Clash:
     body: list[Line]
     index_line_differs: bool
     known: list[Fact]
+    is_covered: bool
+    """Whether a credential is in one of the texts: then they are read on demand only."""
 
     @property
     def says_the_same(self) -> bool:
@@ -128,6 +132,7 @@ class NoteForm(DetailsForm):
             expected_revision=note.revision,
         )
         self.show_details(note.known)
+        self._cover(summary=self.stored_summary, body=note.body)
         fixed = {"workspace": note.workspace, "key": note.key, "body_type": _TYPES[body_type]}
         for name, shown in fixed.items():
             self.fields[name].widget = FixedValue(shown)
@@ -143,6 +148,14 @@ class NoteForm(DetailsForm):
                 "(DATA_UPLOAD_MAX_MEMORY_SIZE)."
             )
         self.fields["expected_revision"].has_changed = lambda *_: False  # type: ignore[method-assign]
+
+    def _cover(self, **texts: str | None) -> None:
+        """Cover the fields that hold a credential, until they have the focus."""
+        for name, text in texts.items():
+            if has_secret(text):
+                field = self.fields[name]
+                field.widget.attrs["class"] = f"vLargeTextField {COVERED}"
+                field.help_text = format_html("{} {}", field.help_text, COVERED_HELP)
 
     def is_multipart(self) -> bool:
         """Sent as multipart: a character then counts its own bytes, not up to nine as %XX."""
@@ -268,6 +281,7 @@ class NoteForm(DetailsForm):
             body=differences(body, given["body"]),
             index_line_differs=(summary is None) != (given["line"] is None),
             known=[fact for fact in compared if fact.differs],
+            is_covered=has_secret(summary, given["line"], body, given["body"]),
         )
         self.add_error(None, ValidationError(self._what_happened(now is None), code="conflict"))
 

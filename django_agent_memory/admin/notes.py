@@ -17,6 +17,7 @@ from django_agent_memory.models import Note
 from django_agent_memory.models.note import NoteQuerySet
 from django_agent_memory.search import matching
 from django_agent_memory.text import rendering
+from django_agent_memory.text.flags import decode_flags
 from django_agent_memory.text.gate import is_storable
 
 from . import links
@@ -24,9 +25,11 @@ from .access import may, may_somewhere, within
 from .base import Crumb, MemoryAdmin, MemoryChangeList
 from .details_form import NAMES
 from .filters import AgeFilter, KeyFilter, SummaryFilter, WorkspaceFilter
+from .flagged import FlagFilter, badges, explained
 from .forget_page import ForgetPage
 from .known import READ_ONLY
 from .known_filters import ContextFilter, ExpiryFilter, KindFilter, SlotFilter
+from .marking import marked
 from .note_form import NoteForm
 from .numbers import is_number
 from .shown import LIST_KEY, exact_text, key_text, no_index_line
@@ -60,6 +63,7 @@ class NoteAdmin(MemoryAdmin):
         "shown_key",
         "shown_summary",
         "shown_size",
+        "shown_flags",
         "updated_at",
         "workspace",
         "created_at",
@@ -69,6 +73,7 @@ class NoteAdmin(MemoryAdmin):
         KindFilter,
         SlotFilter,
         ContextFilter,
+        FlagFilter,
         AgeFilter,
         ExpiryFilter,
         SummaryFilter,
@@ -128,18 +133,39 @@ class NoteAdmin(MemoryAdmin):
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
         """Return the form, or for those who may only look, what is stored."""
         dates = (_("History"), {"fields": ("created_at", "updated_at", "shown_revision")})
+        flags = _shown_flags(obj)
         if obj is not None and not self.has_change_permission(request, obj):
-            shown = ("workspace", "whole_key", "shown_type", "stored_summary", "stored_body")
+            shown = (
+                "workspace",
+                "whole_key",
+                "shown_type",
+                "stored_summary",
+                "stored_body",
+                *flags,
+            )
             known_of_it: Any = (KNOWN, {"fields": tuple(READ_ONLY.values())})
             return ((None, {"fields": shown}), known_of_it, dates)
-        main = ("workspace", "key", "in_index", "summary", "body_type", "body", "reason")
+        # A field of a form shows no marks.
+        seen = ("whole_text",) if obj is not None and "invisible" in obj.flags else ()
+        main = (
+            *flags,
+            *seen,
+            "workspace",
+            "key",
+            "in_index",
+            "summary",
+            "body_type",
+            "body",
+            "reason",
+        )
         form = (None, {"fields": (*main, "expected_revision")})
         known_of_it = (KNOWN, {"fields": NAMES, "classes": ("collapse",)})
         return (form, known_of_it) if obj is None else (form, known_of_it, dates)
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
         """Return what the form shows and does not take."""
-        return ("created_at", "updated_at", "shown_revision") if obj is not None else ()
+        shown = ("created_at", "updated_at", "shown_revision", "explained_flags", "whole_text")
+        return shown if obj is not None else ()
 
     def history_view(
         self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None
@@ -200,7 +226,22 @@ class NoteAdmin(MemoryAdmin):
         """The summary as the index shows it."""
         if note.summary is None:
             return no_index_line()
-        return format_html("<bdi>{}</bdi>", rendering.fit_summary(note.summary))
+        return format_html("<bdi>{}</bdi>", marked(rendering.fit_summary(note.summary)))
+
+    @admin.display(description=_("flags"), ordering="flags")
+    def shown_flags(self, note: Any) -> str:
+        """What a person should look at, as badges."""
+        return badges(decode_flags(note.flags))
+
+    @admin.display(description=_("with what is not seen"))
+    def whole_text(self, note: Any) -> str:
+        """Key, summary and body, in which invisible characters have names."""
+        return exact_text("\n".join((note.key, note.summary or "", note.body)))
+
+    @admin.display(description=_("flags"))
+    def explained_flags(self, note: Any) -> str:
+        """What a person should look at, and why."""
+        return explained(note.flags)
 
     @admin.display(description=_("characters"), ordering="size")
     def shown_size(self, note: Any) -> int:
@@ -228,6 +269,10 @@ class NoteAdmin(MemoryAdmin):
     def stored_body(self, note: Any) -> str:
         """The body exactly."""
         return exact_text(note.body)
+
+
+def _shown_flags(note: Any) -> tuple[str, ...]:
+    return ("explained_flags",) if note is not None and note.flags else ()
 
 
 def _with_summaries(notes: list[Any]) -> list[Any]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from django.utils.html import escape, format_html
+from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
+
+from .marking import marked
 
 LIST_KEY = 80
 
@@ -17,7 +19,7 @@ def key_text(key: str, *, most: int | None = None) -> SafeString:
     is_plain = key.isprintable() and key == " ".join(key.split())
     short = key if most is None or len(key) <= most else key[:most] + "…"
     shown = short if is_plain else f"“{short}”"
-    return format_html('<bdi class="agent-memory-key">{}</bdi>', shown)
+    return format_html('<bdi class="agent-memory-key">{}</bdi>', marked(shown))
 
 
 def exact_text(text: str) -> SafeString:
@@ -25,7 +27,7 @@ def exact_text(text: str) -> SafeString:
     if not text:
         return quiet(_("(empty)"))
     # HTML drops one newline behind <pre>: this one, not the text's own. It reads a bare CR as LF.
-    exact = mark_safe(escape(text).replace("\r", "&#13;"))  # noqa: S308  (escaped right here)
+    exact = mark_safe(marked(text).replace("\r", "&#13;"))  # noqa: S308  (escaped by marked)
     return format_html('<pre class="agent-memory-text" dir="auto">\n{}</pre>', exact)
 
 
