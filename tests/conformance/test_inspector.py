@@ -93,6 +93,7 @@ def test_a_note_is_saved_read_and_forgotten(inspect: Inspect, era: str) -> None:
     assert forgot["structuredContent"]["outcome"] == "forgot"
 
 
+@pytest.mark.parametrize("target", ["http"], indirect=True)
 def test_what_there_is_is_listed(inspect: Inspect) -> None:
     (resource,) = inspect("resources/list")["resources"]
     assert resource["uri"] == "memory://core/index"
