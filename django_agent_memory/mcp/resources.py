@@ -56,15 +56,15 @@ def read_resource(params: Json, principal: Principal) -> Json:
         return _contents(uri, _TEXT, principal.memory.index_note())
     notes = _uri(principal, "notes/")
     if not uri.startswith(notes):
-        raise _not_found("There is no such resource; resources/list shows what there is.")
+        raise _not_found(uri, "There is no such resource; resources/list shows what there is.")
     key = _key(uri.removeprefix(notes))
     try:
         memory = principal.memory_for(TOOLS["recall"])
     except NotAllowed as error:
-        raise _not_found(str(error)) from error
+        raise _not_found(uri, str(error)) from error
     note = memory.lookup(key)
     if isinstance(note, Unknown):
-        raise _not_found(rendering.unknown_key(key, note.suggestions))
+        raise _not_found(uri, rendering.unknown_key(key, note.suggestions))
     return _contents(uri, _TEXT if isinstance(note.body, str) else _JSON, note.text)
 
 
@@ -84,5 +84,5 @@ def _contents(uri: str, kind: str, text: str) -> Json:
     return {"contents": [{"uri": uri, "mimeType": kind, "text": text}]}
 
 
-def _not_found(sentence: str) -> ProtocolError:
-    return ProtocolError(INVALID_PARAMS, sentence, before=RESOURCE_NOT_FOUND)
+def _not_found(uri: str, sentence: str) -> ProtocolError:
+    return ProtocolError(INVALID_PARAMS, sentence, data={"uri": uri}, before=RESOURCE_NOT_FOUND)

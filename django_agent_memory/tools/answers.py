@@ -11,7 +11,17 @@ FLAG: Schema = {"type": "boolean"}
 COUNT: Schema = {"type": "integer", "minimum": 0}
 NUMBER: Schema = {"type": "number"}
 MOMENT: Schema = {"type": "string", "format": "date-time"}
-ANYTHING: Schema = {}
+ANYTHING: Schema = {
+    "anyOf": [
+        {"type": "string"},
+        {"type": "object"},
+        {"type": "array"},
+        {"type": "number"},
+        {"type": "boolean"},
+        {"type": "null"},
+    ]
+}
+"""Any JSON value. Spelled out, as clients that translate schemas may drop or refuse `{}`."""
 
 
 def maybe(schema: Schema) -> Schema:

@@ -14,6 +14,8 @@ from django.utils import timezone
 from django_agent_memory.exceptions import Refused
 from django_agent_memory.text import gate
 
+from .answers import ANYTHING
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
@@ -158,5 +160,5 @@ _TYPES: dict[str, dict[str, Any]] = {
     "boolean": {"type": "boolean"},
     "integer": {"type": "integer"},
     "number": {"type": "number"},
-    "any": {},
+    "any": ANYTHING,
 }

@@ -104,7 +104,9 @@ def test_what_is_not_there(agent: Agent, uri: str) -> None:
     if uri.isprintable():
         said = error(Modern(agent).send("resources/read", {"uri": uri}), 400, -32602)
         assert "hidden" not in str(said)
-    error(Handshaken(agent).send("resources/read", {"uri": uri}), 200, -32002)
+        assert said["data"] == {"uri": uri}
+    said = error(Handshaken(agent).send("resources/read", {"uri": uri}), 200, -32002)
+    assert said["data"] == {"uri": uri}
 
 
 def test_an_unknown_key_is_answered_with_near_ones(client: Modern) -> None:

@@ -284,6 +284,25 @@ def test_the_schemas_are_exact(memory: Memory) -> None:
         assert set(spec.answers["required"]) <= set(spec.answers["properties"])
 
 
+def empty_schemas(schema: Any, place: str) -> list[str]:
+    """Return where a schema says nothing of its values."""
+    if not isinstance(schema, dict):
+        return []
+    inner = {**schema.get("properties", {}), "items": schema.get("items")}
+    inner |= {str(n): branch for n, branch in enumerate(schema.get("anyOf", []))}
+    found = [at for name, part in inner.items() for at in empty_schemas(part, f"{place}.{name}")]
+    return found if schema.keys() - {"description"} else [place]
+
+
+def test_no_schema_is_empty() -> None:
+    """Clients that translate them to another dialect may drop or refuse such a one."""
+    assert empty_schemas({"properties": {"a": {"description": "A."}}}, "x") == ["x.a"]
+    for spec in TOOLS.values():
+        said = render(spec, "mcp")
+        for name in ("inputSchema", "outputSchema"):
+            assert empty_schemas(said[name], f"{spec.name} {name}") == []
+
+
 def test_a_revoked_key_is_out_at_once(client: Modern) -> None:
     assert listed(client)
     AgentKey.objects.get(pk=client.agent.key.pk).revoke()

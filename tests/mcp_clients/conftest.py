@@ -4,29 +4,14 @@ from __future__ import annotations
 
 import importlib.metadata
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import pytest
 
-from tests.api.live.server import Server, live_server
+from tests.api.live.mcp import Endpoint
+from tests.api.live.server import live_server
 
 MCP = int(importlib.metadata.version("mcp").partition(".")[0])
 """The major version of the client of MCP."""
-
-
-@dataclass
-class Endpoint:
-    """Where the server answers, and the headers of a key to the workspace core."""
-
-    server: Server
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.server.port}/memory/mcp/"
-
-    @property
-    def headers(self) -> dict[str, str]:
-        return {"Authorization": f"Bearer {self.server.secret}"}
 
 
 @pytest.fixture(scope="session", params=["sync", "uvicorn"])
