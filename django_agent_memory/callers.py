@@ -13,7 +13,8 @@ from .exceptions import NotAllowed, Refused
 from .memory import Memory
 from .models import AgentKey
 from .policy import ADDS, READS, WRITES, Policy, current_policy, named, permissions_of, signature_of
-from .tools import TOOLS, Toolset
+from .text import gate
+from .tools import TOOLS, Toolset, ToolSpec
 
 
 def memory_for(caller: Any, path: str | None = None, **terms: Any) -> Memory:
@@ -22,6 +23,7 @@ def memory_for(caller: Any, path: str | None = None, **terms: Any) -> Memory:
     The path of a key's own workspace is known. What is written is signed by the key's name or the
     username; `terms` are those of `Memory` but `actor` and `read_only`. Raises `NotAllowed` if the
     caller may not read all of it, and for a key that is limited to some tools: see `tools_for`.
+    Raises `Refused` for what is no path and who is no caller.
     """
     policy = current_policy()
     path = _known(policy, caller, path)
@@ -39,8 +41,9 @@ def tools_for(
 ) -> Toolset:
     """Return the tools that an `AgentKey` or a user may use in the memory at `path`.
 
-    With `only` they are those named, the optional ones among them, and `NotAllowed` is raised for
-    one that they may not use; else as for `memory_for`.
+    With `only`, a name or several, they are those named, the optional ones among them; `NotAllowed`
+    is raised for one that they may not use, `Refused` for one that there is not. Else as for
+    `memory_for`.
     """
     policy = current_policy()
     path = _known(policy, caller, path)
@@ -49,10 +52,7 @@ def tools_for(
         specs = [spec for spec in TOOLS.values() if policy.may_use(caller, spec, path=path)]
         specs = [spec for spec in specs if spec.read_only or may_begin]
     else:
-        names = [only] if isinstance(only, str) else list(only)
-        specs = [TOOLS[name] for name in names if name in TOOLS]
-        if len(specs) != len(names):
-            raise Refused(f"There is such a tool only: {', '.join(TOOLS)}.")
+        specs = _specs_named(only)
         for spec in specs:
             _require(policy.missing(caller, permissions_of(spec), path=path, tool=spec.name))
             if not (spec.read_only or may_begin):
@@ -63,16 +63,28 @@ def tools_for(
 
 
 def _known(policy: Policy, caller: Any, path: str | None) -> str:
-    """Return the path of a workspace that the caller may know of, or raise `NotAllowed`."""
+    """Return the path of a workspace that the caller may know of, or raise what forbids it."""
     if isinstance(caller, AgentKey):
         if not caller.is_usable:
             raise NotAllowed("This agent key is revoked or has expired.")
         path = caller.workspace.path if path is None else path
+    elif not hasattr(caller, "get_username"):
+        raise Refused("The caller must be an agent key or a user.")
     if path is None:
         raise Refused("A user has to name the workspace.")
-    if not policy.knows_of(caller, path):
+    if not policy.knows_of(caller, gate.check_path(path)):
         raise NotAllowed("There is no such workspace.")
     return path
+
+
+def _specs_named(only: Iterable[str]) -> list[ToolSpec]:
+    """Return the tools of these names, each once."""
+    if not isinstance(only, Iterable):
+        raise Refused("Tools are named by a string or a list of strings.")
+    names = [only] if isinstance(only, str) else list(only)
+    if not all(isinstance(name, str) and name in TOOLS for name in names):
+        raise Refused(f"There is such a tool only: {', '.join(TOOLS)}.")
+    return [TOOLS[name] for name in dict.fromkeys(names)]
 
 
 def _require(lacking: str | None) -> None:

@@ -365,6 +365,15 @@ class Memory(Calling):
         items = self._read("items", reading.items, prefix=prefix)
         return cast("tuple[tuple[str, Any], ...]", items)
 
+    def sizes(self, prefix: str = "") -> tuple[tuple[str, int], ...]:
+        """Return key and size of all notes whose key starts with exactly `prefix`, in key order.
+
+        The size is that of the body's text, in bytes of UTF-8; no body is read for it.
+        """
+        gate.check_text(prefix, name="prefix", limit=conf.max_key_length)
+        sizes = self._read("sizes", reading.sizes, prefix=prefix)
+        return cast("tuple[tuple[str, int], ...]", sizes)
+
     @property
     def values(self) -> Values:
         """The notes as a mapping from key to body: a small store of JSON values."""
@@ -477,6 +486,7 @@ class Memory(Calling):
     afinding = twin(finding)
     akeys = twin(keys)
     aitems = twin(items)
+    asizes = twin(sizes)
     anear_keys = twin(near_keys)
     arevision = twin(revision)
     ahistory = twin(history)

@@ -10,6 +10,7 @@ from typing import Any
 
 from .models import Note, Workspace
 from .models.details import COLUMNS, details_of
+from .models.functions import OctetLength
 from .models.note import NoteQuerySet, body_value
 from .results import Recalled, Unknown, fields_of
 from .search import near_keys
@@ -77,6 +78,12 @@ def items(path: str, prefix: str, *, using: str, session: str = "") -> tuple[tup
     notes = _notes(path, using, session).with_prefix(prefix).order_by("key")
     rows = notes.values_list("key", "body", "body_is_json")
     return tuple((key, body_value(text, is_json=is_json)) for key, text, is_json in rows)
+
+
+def sizes(path: str, prefix: str, *, using: str, session: str = "") -> tuple[tuple[str, int], ...]:
+    """Return key and size in bytes of the notes whose key starts with `prefix`, in key order."""
+    notes = _notes(path, using, session).with_prefix(prefix).order_by("key")
+    return tuple(notes.values_list("key", OctetLength("body")))
 
 
 def _notes(path: str, using: str, session: str) -> NoteQuerySet:

@@ -15,6 +15,7 @@ from .history import Moment, Point, check_moment, revised
 from .memory import Memory
 from .models import Revision, Workspace
 from .models.details import stored
+from .models.functions import OctetLength
 from .models.note import body_value
 from .models.revision import RevisionQuerySet
 from .results import (
@@ -130,6 +131,12 @@ class Snapshot(Memory):
             for key, text, is_json in rows
             if key.startswith(prefix)
         )
+
+    def sizes(self, prefix: str = "") -> tuple[tuple[str, int], ...]:
+        """Return what `Memory.sizes` does, of the notes of then."""
+        gate.check_text(prefix, name="prefix", limit=conf.max_key_length)
+        rows = self._notes().order_by("key").values_list("key", OctetLength("body"))
+        return tuple((key, size) for key, size in rows if key.startswith(prefix))
 
     @property
     def values(self) -> Values:

@@ -7,14 +7,13 @@ from typing import Any
 
 from django.db import connections
 from django.db.models import Exists, OuterRef, Q
-from django.utils import timezone
 
 from . import usage
 from .calling import Calling
 from .memory import Memory
 from .models import IndexEntry, Note, Workspace
 from .models.details import COLUMNS
-from .models.note import NoteQuerySet, at_or_below
+from .models.note import NoteQuerySet, at_or_below, live_in_sql
 from .reading import RECALLED, recalled
 from .relevance.rows import columns_of, read, selection
 from .results import Recalled
@@ -106,15 +105,13 @@ class Tree(Calling):
         """
         using = self._reads_from()
         paths, keys = ({place[part] for place in places} for part in (0, 1))
-        seen = "n.session = '' OR n.session = %s" if self.session else "NOT (n.session > '')"
+        live, parameters = live_in_sql(self.session, using=using)
         sql = (
             f"{selection(_RECALLED, using)} WHERE w.path IN ({_marks(paths)})"
             f" AND n.{connections[using].ops.quote_name('key')} IN ({_marks(keys)})"
-            f" AND (n.expires_at IS NULL OR n.expires_at > %s) AND ({seen})"
+            f" AND {live}"
         )
-        now = connections[using].ops.adapt_datetimefield_value(timezone.now())
-        session = [self.session] if self.session else []
-        return read(sql, [*paths, *keys, now, *session], _RECALLED, using)
+        return read(sql, [*paths, *keys, *parameters], _RECALLED, using)
 
     def _live(self) -> NoteQuerySet:
         return Note.objects.using(self._reads_from()).live(session=self.session)

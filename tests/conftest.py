@@ -5,10 +5,10 @@ from __future__ import annotations
 from importlib.util import find_spec
 
 import pytest
-from django.core.cache import cache
 
-from django_agent_memory import large_texts, usage
 from django_agent_memory.memory import Memory
+
+from . import process
 
 # What these need is in an environment of its own.
 collect_ignore = [] if find_spec("schemathesis") else ["contract"]
@@ -16,10 +16,7 @@ collect_ignore = [] if find_spec("schemathesis") else ["contract"]
 
 @pytest.fixture(autouse=True)
 def _nothing_left_in_the_process() -> None:
-    cache.clear()
-    large_texts._texts.clear()
-    # Else what another test recalled a minute ago is written by a recall of this one.
-    usage._PENDING.counts.clear()
+    process.forget()
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ import datetime
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import AnonymousUser
 from django.utils import timezone
 
 from django_agent_memory import Memory
@@ -79,20 +80,127 @@ def test_a_user_as_granted() -> None:
     assert tools_for(reader, "core").names == ("recall", "list_memories", "search")
     with pytest.raises(NotAllowed, match="You lack the permission"):
         tools_for(reader, "core", only=["remember"])
-    for stranger in (UserFactory(), holder("read-write", is_active=False)):
-        for path in ("core", "other", "nowhere"):
-            if path == "core" and not stranger.is_active:
-                continue
-            with pytest.raises(NotAllowed, match="There is no such workspace"):
-                memory_for(stranger, path)
 
 
-def test_what_is_asked_wrongly() -> None:
-    user = UserFactory(is_superuser=True)
-    with pytest.raises(Refused, match="has to name the workspace"):
-        memory_for(user)
-    with pytest.raises(Refused, match="There is such a tool only: remember,"):
-        tools_for(user, "core", only=["recal"])
+RULE = (
+    "A workspace path is segments of A-Z a-z 0-9 _ . @ + - joined by '/', "
+    "none of them empty, '.' or '..'."
+)
+
+
+def callers() -> list[Any]:
+    """Return one of each kind: an agent key, who may do all, who may do some, who may nothing."""
+    return [
+        AgentKeyFactory(workspace="core"),
+        UserFactory(is_superuser=True),
+        holder("read-write"),
+        UserFactory(),
+    ]
+
+
+@pytest.mark.parametrize("ask", [memory_for, tools_for])
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        ("", "The workspace path is empty; name a workspace such as 'core'."),
+        ("/core", RULE),
+        ("core/", RULE),
+        ("core/../other", RULE),
+        ("co re", RULE),
+        ("core\0", RULE),
+        ("c" * 256, "The workspace path is too long: 256 characters, the limit is 255."),
+        (5, "The workspace path must be a string, not a number."),
+        (b"core", "The workspace path must be a string, not a Python bytes."),
+        (["core"], "The workspace path must be a string, not a list."),
+        ({}, "The workspace path must be a string, not an object."),
+    ],
+)
+def test_what_is_no_path_is_told_everybody_alike(ask: Any, path: Any, said: str) -> None:
+    for caller in callers():
+        with pytest.raises(Refused) as caught:
+            ask(caller, path)
+        assert str(caught.value).startswith(said)
+    assert set(Workspace.objects.values_list("path", flat=True)) == {"core", "other"}
+
+
+@pytest.mark.parametrize("ask", [memory_for, tools_for])
+def test_a_workspace_that_is_not_there_is_as_one_that_is_not_theirs(ask: Any) -> None:
+    key, everybody, some, nobody = callers()
+    for caller in (key, some, nobody):
+        for path in ("nowhere", "other"):
+            with pytest.raises(NotAllowed, match=r"^There is no such workspace\.$"):
+                ask(caller, path)
+    ask(everybody, "nowhere")
+    assert not Workspace.objects.filter(path="nowhere").exists()
+
+
+@pytest.mark.parametrize("ask", [memory_for, tools_for])
+def test_a_user_has_to_name_the_workspace(ask: Any) -> None:
+    for user in callers()[1:]:
+        with pytest.raises(Refused, match=r"^A user has to name the workspace\.$"):
+            ask(user)
+
+
+@pytest.mark.parametrize("ask", [memory_for, tools_for])
+@pytest.mark.parametrize("caller", [None, "ann", 7, Workspace(path="core")])
+def test_who_is_no_caller(ask: Any, caller: Any) -> None:
+    for path in (None, "core"):
+        with pytest.raises(Refused, match=r"^The caller must be an agent key or a user\.$"):
+            ask(caller, path)
+
+
+@pytest.mark.parametrize("ask", [memory_for, tools_for])
+def test_who_is_not_there_opens_nothing(ask: Any) -> None:
+    admin = UserFactory(is_superuser=True, is_active=False)
+    for user in (AnonymousUser(), admin, holder("read-write", is_active=False)):
+        with pytest.raises(NotAllowed, match=r"^There is no such workspace\.$"):
+            ask(user, "core")
+
+
+@pytest.mark.parametrize(
+    "only",
+    [
+        "",
+        "recal",
+        "Recall",
+        "recall,find",
+        ["recall", "recal"],
+        ["recall", None],
+        [5],
+        [["recall"]],
+        [{}],
+        [b"recall"],
+        b"recall",
+        {"tools": ["recall"]},
+    ],
+)
+def test_what_names_no_tool(only: Any) -> None:
+    for caller in callers()[:3]:
+        with pytest.raises(Refused, match=r"^There is such a tool only: remember, .*\w\.$"):
+            tools_for(caller, "core", only=only)
+
+
+@pytest.mark.parametrize("only", [5, True, 1.5])
+def test_tools_are_named_by_strings(only: Any) -> None:
+    for caller in callers()[:3]:
+        with pytest.raises(Refused, match=r"^Tools are named by a string or a list of strings\.$"):
+            tools_for(caller, "core", only=only)
+
+
+@pytest.mark.parametrize(
+    ("only", "names"),
+    [
+        (None, ("remember", "recall", "forget", "list_memories", "search")),
+        ("find", ("find",)),
+        (["recall", "find", "recall", "recall"], ("recall", "find")),
+        (("search", "recall"), ("recall", "search")),
+        ({"recall": 1, "search": 2}, ("recall", "search")),
+        ((name for name in ("recall",)), ("recall",)),
+        ([], ()),
+    ],
+)
+def test_tools_are_there_once_and_in_their_order(only: Any, names: tuple[str, ...]) -> None:
+    assert tools_for(holder("read-write"), "core", only=only).names == names
 
 
 class Writers(Policy):

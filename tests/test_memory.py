@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import re
 from typing import Any
 
 import pytest
 from asgiref.sync import sync_to_async
 from django.db import connection, connections
+from django.test.utils import CaptureQueriesContext
 
 from django_agent_memory import Drop, Memory, Save
 from django_agent_memory.exceptions import Conflict, Refused, TooLarge
@@ -344,6 +346,28 @@ def test_a_workspace_instance_names_its_path(memory: Memory) -> None:
     assert Memory(workspace).path == "core"
     with pytest.raises(Refused):
         Memory("core/")
+
+
+def test_sizes_are_those_of_the_text_in_bytes_and_no_body_is_read(memory: Memory) -> None:
+    for number, body in enumerate(NASTY_BODIES):
+        memory.remember(f"n/{number:02}", None, body)
+    memory.remember("other", None, "x" * 5)
+    with CaptureQueriesContext(connection) as sent:
+        sizes = memory.sizes("n/")
+    texts = Note.objects.filter(key__startswith="n/").order_by("key").values_list("key", "body")
+    assert sizes == tuple((key, len(text.encode())) for key, text in texts)
+    assert len(sizes) == len(NASTY_BODIES)
+    (sql,) = (query["sql"] for query in sent)
+    assert len(re.findall("body", sql)) == len(re.findall(r"LENGTH\([^)]*body", sql)) == 1
+    assert memory.sizes() == (*sizes, ("other", 5))
+    assert memory.sizes("none") == ()
+    then = memory.at(memory.revision())
+    memory.clear()
+    assert memory.sizes() == ()
+    assert then.sizes("n/") == sizes
+    for damaged in (5, "a\x00", "p" * 513):
+        with pytest.raises(Refused):
+            memory.sizes(damaged)  # type: ignore[arg-type]
 
 
 def test_configure_refuses_what_does_not_fit(memory: Memory) -> None:

@@ -15,6 +15,7 @@ from django.utils import timezone
 from django_agent_memory import Memory
 from django_agent_memory.exceptions import Refused
 from django_agent_memory.models import AgentKey, IndexEntry, Note, Revision, Workspace
+from django_agent_memory.models.note import live_in_sql
 
 MODELS = (Workspace, Note, IndexEntry, Revision, AgentKey)
 
@@ -133,3 +134,33 @@ def test_a_revoked_key_keeps_its_first_time() -> None:
     assert AgentKey.objects.get().revoked_at == first
     assert not key.is_usable
     assert not AgentKey.objects.usable().exists()
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("session", ["", "mine", "MINE", "min", "' OR '' = '", "é😀"])
+def test_what_is_live_is_the_same_in_sql_of_our_own(
+    session: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now, moment = timezone.now(), datetime.timedelta(microseconds=1)
+    for number, owner in enumerate(("", "mine", "other", session)):
+        for place, expires_at in enumerate((None, now - moment, now, now + moment)):
+            Memory("core").remember(f"{number}-{place}", None, "x")
+            Note.objects.filter(key=f"{number}-{place}").update(
+                session=owner, expires_at=expires_at
+            )
+    monkeypatch.setattr(timezone, "now", lambda: now)
+    live, parameters = live_in_sql(session, using="default")
+    with connection.cursor() as cursor:
+        table, key = map(connection.ops.quote_name, ("agent_memory_note", "key"))
+        cursor.execute(f"SELECT n.{key} FROM {table} n WHERE {live} ORDER BY 1", parameters)
+        found = [key for (key,) in cursor.fetchall()]
+    assert found == list(
+        Note.objects.live(session=session).order_by("key").values_list("key", flat=True)
+    )
+    owners = {"", session}
+    assert found == [
+        f"{number}-{place}"
+        for number, owner in enumerate(("", "mine", "other", session))
+        for place in (0, 3)
+        if owner in owners
+    ]

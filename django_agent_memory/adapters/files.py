@@ -45,11 +45,11 @@ class Files:
         found = self._file(where)
         if found is not None:
             return file_views.file_view(where.path, found.text, view_range)
-        items = self.memory.items(where.prefix) if _may_hold_files(where) else ()
-        if not items and where.key:
+        sizes = self.memory.sizes(where.prefix) if _may_hold_files(where) else ()
+        if not sizes and where.key:
             raise _missing(where)
-        sizes = ((key.removeprefix(where.prefix), _bytes(body)) for key, body in items)
-        return file_views.directory_view(where.path, sizes, view_range)
+        files = ((key.removeprefix(where.prefix), size) for key, size in sizes)
+        return file_views.directory_view(where.path, files, view_range)
 
     def create(self, path: object, file_text: object) -> str:
         """Write a whole file, over the one that is there."""
@@ -266,8 +266,3 @@ def _text(value: object, name: str) -> str:
 
 def _as_text(body: object) -> str:
     return body if isinstance(body, str) else gate.render_json(body)
-
-
-def _bytes(body: object) -> int:
-    # What raw SQL put there may be no UTF-8; a listing shows it nevertheless.
-    return len(_as_text(body).encode("utf-8", "surrogatepass"))

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
-import re
-from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -20,33 +17,20 @@ from openai.types.responses import (
 from pydantic_ai.models.test import TestModel
 
 from django_agent_memory import Memory
+from tests.pages import executed, section
 
 from .scripted import ScriptedModel
 
 pytestmark = pytest.mark.django_db(transaction=True)
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "agents.md"
-BLOCK = re.compile(r"^```(python|pycon)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
-def executed(section: str) -> dict[str, Any]:
-    """Run the blocks of one section in order; return what they define."""
-    sections = re.split(r"^## ", PAGE.read_text(encoding="utf-8"), flags=re.MULTILINE)
-    (text,) = (text for text in sections if text.startswith(f"{section}\n"))
-    names: dict[str, Any] = {}
-    runner = doctest.DocTestRunner()
-    for language, block in BLOCK.findall(text):
-        if language == "python":
-            exec(block, names)
-            continue
-        examples = doctest.DocTestParser().get_doctest(block, names, section, str(PAGE), 0)
-        runner.run(examples, clear_globs=False)
-        names.update(examples.globs)
-    assert runner.failures == 0
-    return names
+def defined(heading: str) -> dict[str, Any]:
+    """Run the blocks of one section; return what they define."""
+    return executed(section("agents.md", heading), least_shown=0)
 
 
 def test_anthropic() -> None:
-    ask = executed("Anthropic's memory tool")["ask"]
+    ask = defined("Anthropic's memory tool")["ask"]
     model = ScriptedModel([{"command": "view", "path": "/memories/user.md"}])
     client = Anthropic(api_key="none", http_client=httpx2.Client(transport=model))
     assert ask(client, "Who am I?") == "done"
@@ -54,7 +38,7 @@ def test_anthropic() -> None:
 
 
 def test_pydantic_ai() -> None:
-    agent = executed("Pydantic AI")["note_taker"](TestModel(call_tools=["write_memory"]))
+    agent = defined("Pydantic AI")["note_taker"](TestModel(call_tools=["write_memory"]))
     async_to_sync(agent.run)("Hello")
     assert Memory("core").keys() == ("acme/main/MEMORY.md",)
 
@@ -91,7 +75,7 @@ class Scripted(Model):
 
 def test_openai_agents() -> None:
     set_tracing_disabled(True)
-    make = executed("OpenAI Agents")["rememberer"]
+    make = defined("OpenAI Agents")["rememberer"]
     Memory("core").remember("old", "Known", "x")
     model = Scripted(
         ("remember", '{"key": "user", "summary": "Alice", "body": "likes tea"}'),

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
 from anthropic.tools import ToolError
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from django_agent_memory import Memory
 from django_agent_memory.adapters.anthropic import MemoryTool
 from django_agent_memory.adapters.file_views import LONGEST_VIEW
+from django_agent_memory.models import Note
 
 GONE = "The path {} does not exist. Please provide a valid path."
 
@@ -182,6 +186,25 @@ class TestView:
         tool.files.memory.remember("a", None, {"b": [1, None]})
         assert do(tool, "view", "/memories/a").splitlines()[1] == '     1\t{"b":[1,null]}'
         assert do(tool, "view", "/memories").splitlines()[2] == "14B\t/memories/a"
+
+    def test_sizes_are_those_of_what_a_view_shows(self, tool):
+        tool.files.memory.remember("a", None, ["x"])
+        # As raw SQL may put it there.
+        Note.objects.update(body='[ "é" ]')
+        assert do(tool, "view", "/memories/a").splitlines()[1] == '     1\t[ "é" ]'
+        assert do(tool, "view", "/memories").splitlines()[2] == "8B\t/memories/a"
+
+    @pytest.mark.parametrize("path", ["/memories", "/memories/", "/memories/d/"])
+    def test_a_listing_reads_no_body(self, tool, path):
+        for key in ("d/a", "d/b/c", "e"):
+            tool.files.memory.remember(key, "s", "x" * 2000)
+        with CaptureQueriesContext(connection) as sent:
+            do(tool, "view", path)
+        (sql,) = (query["sql"] for query in sent)
+        assert len(re.findall("body", sql)) == len(re.findall(r"LENGTH\([^)]*body", sql)) == 1
+        with CaptureQueriesContext(connection) as sent:
+            do(tool, "view", "/memories/d")  # which may be a file
+        assert len(sent) == 2
 
     @pytest.mark.parametrize("path", ["/memories/none", "/memories/none/", "/memories/a/b"])
     def test_what_is_not_there(self, tool, path):

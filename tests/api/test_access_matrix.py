@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 from django.contrib.auth.backends import BaseBackend
 from django.contrib.auth.models import Group
-from django.core.cache import cache
 from django.db import connection, transaction
 from django.db.models import QuerySet
 from django.test import Client
@@ -21,12 +20,12 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import resolve
 from django.utils import timezone
 
-from django_agent_memory import large_texts, urls
+from django_agent_memory import urls
 from django_agent_memory.memory import Memory
 from django_agent_memory.models import AgentKey, Grant, IndexEntry, Note, Revision, Workspace
 from django_agent_memory.policy import OF_CREDENTIALS, READS, Policy
-from django_agent_memory.search.engines import postgresql
 from django_agent_memory.tools import TOOLS
+from tests import process
 from tests.factories import AgentKeyFactory, UserFactory
 
 pytestmark = pytest.mark.django_db
@@ -366,11 +365,7 @@ def clients(places: dict[str, Place]) -> dict[str, Client]:
 @contextmanager
 def undone() -> Iterator[None]:
     """Let nothing of what is done inside stay."""
-    cache.clear()
-    large_texts._texts.clear()
-    # What a search knows of the database for some seconds: it would be read in one of two requests.
-    postgresql._KNOWN.clear()
-    postgresql._SIZES.clear()
+    process.forget()
     with transaction.atomic():
         yield
         transaction.set_rollback(True)

@@ -14,7 +14,6 @@ from django.test.utils import CaptureQueriesContext
 
 from django_agent_memory.memory import Memory
 from django_agent_memory.models import AgentKey, Grant
-from django_agent_memory.search.engines import postgresql
 from tests.benchmarks.plans import explain
 from tests.factories import UserFactory
 
@@ -120,8 +119,6 @@ def test_statements_beside_those_of_the_verb(who: str, tool: str) -> None:
     for key in ("a/first", "b/second"):
         memory.remember(key, "s", "b")
     # What PostgreSQL's search knows of the database for a minute, it is to know from now on.
-    postgresql._KNOWN.clear()
-    postgresql._SIZES.clear()
     memory.search("b/second")
     make, extra = COSTS[who]
     client = make()

@@ -65,13 +65,6 @@ def found(memory: Memory, pattern: str) -> tuple[list[str], int]:
     return [match.key for match in result.matches], result.total
 
 
-@pytest.fixture(autouse=True)
-def _nothing_known() -> None:
-    """Forget what earlier tests' tables were like."""
-    postgresql._KNOWN.clear()
-    postgresql._SIZES.clear()
-
-
 @pytest.fixture
 def engine(db: None) -> Engine:
     """The engine of the database at hand."""

@@ -28,6 +28,7 @@ from .parts import (
     ref,
     text,
 )
+from .tool_answers import REVISION, tool_answers
 
 _KINDS: tuple[tuple[type[Any], Schema], ...] = (
     (rest.IntegerField, integer()),
@@ -61,7 +62,6 @@ OUTCOMES = {
     "Back": ("restored", "unchanged"),
     "Applied": ("created", "replaced", "unchanged", "forgot", "was_absent", "restored"),
 }
-_REVISION = "The number of the workspace's last write."
 
 
 def row_name(serializer: type[Any]) -> str:
@@ -74,7 +74,7 @@ def components(limits: Limits) -> dict[str, Schema]:
     return {
         **_rows(),
         **_enums(),
-        **_tool_answers(),
+        **tool_answers(),
         **_answers(),
         **_changes(limits),
         **_problem(),
@@ -117,7 +117,7 @@ def page_of(row: str) -> Schema:
 
 def answer(properties: dict[str, Schema], *, optional: tuple[str, ...] = ()) -> Schema:
     """Return the schema of an answer about one workspace."""
-    return record({**properties, "workspace_revision": integer(_REVISION)}, optional=optional)
+    return record({**properties, "workspace_revision": integer(REVISION)}, optional=optional)
 
 
 def _rows() -> dict[str, Schema]:
@@ -172,102 +172,6 @@ def _details() -> dict[str, Schema]:
     }
 
 
-def _told(properties: dict[str, Schema], *, optional: tuple[str, ...] = ()) -> Schema:
-    """Return the schema of a tool's answer."""
-    said = {"text": text("What the model reads."), **properties}
-    return answer(said, optional=optional)
-
-
-def _tool_answers() -> dict[str, Schema]:
-    near = listed(text(), "Up to 3 near keys.")
-    times = {"created_at": moment(), "updated_at": moment()}
-    known_line = record({"key": text(), "summary": text()})
-    match = record(
-        {
-            "key": text(),
-            "summary": nullable(text()),
-            "excerpt": text("The part of the body around the hit, on one line."),
-            "excerpt_cut": boolean(),
-        }
-    )
-    found = record(
-        {
-            "key": text(),
-            "summary": nullable(text()),
-            "body": anything(),
-            **_details(),
-            "session": text("Of a note that a session has to itself, else blank."),
-            "revision": integer(),
-            **times,
-            "score": number("0 where nothing was asked for but filters."),
-            "parts": {
-                "type": "object",
-                "additionalProperties": {"type": "number"},
-                "description": "What the score is made of, and what decides between equals.",
-            },
-        }
-    )
-    written = {"key": text(), "outcome": ref("OutcomeWritten"), "revision": integer()}
-    recalled = {
-        "key": text(),
-        "found": {"type": "boolean", "const": True},
-        "body": anything("With the JSON type it was saved with."),
-        "summary": nullable(text()),
-        **times,
-        "revision": integer(),
-    }
-    forgot = {
-        "key": text(),
-        "outcome": ref("OutcomeGone"),
-        "revision": integer("Its tombstone, where there was something to forget."),
-        "suggestions": near,
-    }
-    return {
-        "ToolWritten": _told(written),
-        "ToolRecalled": _told(recalled),
-        "ToolUnknown": _told(
-            {"key": text(), "found": {"type": "boolean", "const": False}, "suggestions": near}
-        ),
-        "ToolForgot": _told(forgot, optional=("revision", "suggestions")),
-        "ListedMemory": known_line,
-        "ToolListing": _told({"memories": listed(ref("ListedMemory")), "total": integer()}),
-        "Match": match,
-        "ToolMatches": _told(
-            {
-                "pattern": text(),
-                "matches": listed(ref("Match")),
-                "total": integer("How many notes match in all."),
-                "shown": integer(),
-            }
-        ),
-        "Found": found,
-        "ToolFinding": _told(
-            {"query": text(), "found": listed(ref("Found"), "Best first."), "shown": integer()}
-        ),
-        "ToolHistory": _told(
-            {
-                "key": text(),
-                "revisions": listed(ref("ToolRevision"), "The last of them, oldest first."),
-                "total": integer("How many revisions there are in all."),
-                "shown": integer(),
-            }
-        ),
-        "ToolRevision": record(
-            {
-                "number": integer(),
-                "operation": ref("WriteOperation"),
-                "summary": nullable(text()),
-                "body": anything(),
-                "actor": text(),
-                "reason": text(),
-                "created_at": moment(),
-            }
-        ),
-        "ToolIndex": _told({"lines": integer()}),
-        "ToolForgotten": _told({"forgotten": integer("How many notes that were.")}),
-    }
-
-
 def _answers() -> dict[str, Schema]:
     revised = {
         "number": integer(),
@@ -299,12 +203,12 @@ def _answers() -> dict[str, Schema]:
     return {
         "Tool": tool,
         "Tools": record(
-            {"tools": listed(ref("Tool")), "workspace_revision": nullable(integer(_REVISION))}
+            {"tools": listed(ref("Tool")), "workspace_revision": nullable(integer(REVISION))}
         ),
         "ToolsOfStyle": record(
             {
                 "tools": listed({"type": "object"}, "As models of this style take them."),
-                "workspace_revision": nullable(integer(_REVISION)),
+                "workspace_revision": nullable(integer(REVISION)),
             }
         ),
         "Index": answer(
