@@ -87,6 +87,9 @@ def test_subsets(memory: Memory) -> None:
     assert repr(memory.tools(["recall"])) == "Toolset(Memory('core', actor='scribe'), recall)"
     with pytest.raises(ValueError, match=r"There is no tool 'rember'; the tools are: remember, "):
         memory.tools(["rember"])
+    for name in (None, 5, ["recall"]):
+        with pytest.raises(ValueError, match="There is no tool "):
+            memory.tools([name])  # type: ignore[list-item]
 
 
 def test_a_read_only_memory_has_no_tool_that_writes(memory: Memory) -> None:

@@ -75,7 +75,7 @@ def _chosen(only: Iterable[str] | None, *, read_only: bool) -> list[ToolSpec]:
         return [s for s in TOOLS.values() if not s.optional and (s.read_only or not read_only)]
     names = [only] if isinstance(only, str) else list(only)
     for name in names:
-        if name not in TOOLS:
+        if not isinstance(name, str) or name not in TOOLS:
             raise ValueError(f"There is no tool {name!r}; the tools are: {', '.join(TOOLS)}.")
         if read_only and not TOOLS[name].read_only:
             raise ValueError(f"The memory is read-only; {name} writes.")
