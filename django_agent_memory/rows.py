@@ -15,6 +15,7 @@ from django.db.models import Field, Model
 from django_agent_memory.models import IndexEntry, Note, Workspace
 
 _BATCH = 500
+_NAMES = {Note: "n", IndexEntry: "e", Workspace: "w"}
 
 Fields = tuple["Field[Any, Any]", ...]
 
@@ -48,10 +49,8 @@ def selection(fields: Fields, using: str) -> str:
     A field belongs to the note, which is called n, to its index entry e or to its workspace w.
     """
     quote = connections[using].ops.quote_name
-    names = {Note: "n", IndexEntry: "e", Workspace: "w"}
-    columns = ", ".join(f"{names[field.model]}.{quote(field.attname)}" for field in fields)
-    note, entry, workspace = (quote(model._meta.db_table) for model in names)
-    sql = f"SELECT {columns} FROM {note} n"
+    note, entry, workspace = (quote(model._meta.db_table) for model in _NAMES)
+    sql = f"SELECT {column_list(fields, using)} FROM {note} n"
     models = {field.model for field in fields}
     if Workspace in models:
         sql += f" JOIN {workspace} w ON w.id = n.workspace_id"
@@ -59,6 +58,12 @@ def selection(fields: Fields, using: str) -> str:
         key = quote("key")
         sql += f" LEFT JOIN {entry} e ON e.workspace_id = n.workspace_id AND e.{key} = n.{key}"
     return sql
+
+
+def column_list(fields: Fields, using: str) -> str:
+    """Return the columns of `fields` for a SELECT in which the tables are called n, e and w."""
+    quote = connections[using].ops.quote_name
+    return ", ".join(f"{_NAMES[field.model]}.{quote(field.attname)}" for field in fields)
 
 
 def read_notes(pks: Sequence[int], fields: Fields, using: str) -> list[tuple[Any, ...]]:

@@ -16,8 +16,8 @@ from .models import IndexEntry, Note, Workspace
 from .models.details import COLUMNS
 from .models.note import NoteQuerySet, at_or_below
 from .reading import RECALLED, recalled
-from .relevance.rows import columns_of, read, selection
 from .results import Recalled
+from .rows import columns_of, read, selection
 
 _PLACES_A_STATEMENT = 500
 _NOTES_A_STATEMENT = 500

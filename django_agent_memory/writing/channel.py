@@ -29,13 +29,16 @@ from django_agent_memory.text.folding import haystack
 from .changes import Change, Checked, batches, check
 from .knowledge import with_known_keys
 from .locked_states import lock_with_state, read_states
-from .locking import lock, run_serialised, upsert
+from .locking import lock, run_serialised
 from .postings import Document, documents, store_postings
 from .restoring import resolved
 from .state import State, View, unchanged, written
+from .statements import insert, update, upsert
 
 MAX_ACTOR_LENGTH = 255
 MAX_REASON_LENGTH = 1_000
+
+_COUNTERS = ("revision", "counted_notes", "counted_terms", "updated_at", "index_version")
 
 Then = Callable[[Workspace, list[Outcome]], None]
 
@@ -180,21 +183,16 @@ class Transcript:
 
     def store_revisions(self) -> None:
         """Write the revisions appended so far."""
-        self.rows(Revision).bulk_create(self.revisions)
+        insert(Revision, self.revisions, using=self.using)
         self.revisions = []
 
     def close(self) -> None:
         """Set the workspace's counters; the index has a new version only if its text may differ."""
         workspace = self.workspace
-        values: dict[str, Any] = {
-            "revision": workspace.revision,
-            "counted_notes": workspace.counted_notes,
-            "counted_terms": workspace.counted_terms,
-            "updated_at": self.now,
-        }
+        workspace.updated_at = self.now
         if self.index_changed:
-            values["index_version"] = new_index_version()
-        self.rows(Workspace).filter(pk=self.workspace.pk).update(**values)
+            workspace.index_version = new_index_version()
+        update(workspace, _COUNTERS, using=self.using)
 
     def rows(self, model: type[Any]) -> models.QuerySet[Any]:
         """Return the model's rows on the alias that is written to."""
