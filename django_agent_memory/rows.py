@@ -7,14 +7,20 @@ answer it.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 from django.db import connections
 from django.db.models import Field, Model
+from django.utils import timezone
 
 from django_agent_memory.models import IndexEntry, Note, Workspace
 
 _BATCH = 500
+# What all drivers return as the ORM does; to ask for converters takes longer than to read a row.
+_AS_IT_IS = frozenset(
+    {"BigAutoField", "CharField", "PositiveBigIntegerField", "PositiveIntegerField", "TextField"}
+)
 _NAMES = {Note: "n", IndexEntry: "e", Workspace: "w"}
 
 Fields = tuple["Field[Any, Any]", ...]
@@ -34,6 +40,8 @@ def read(sql: str, parameters: Sequence[Any], fields: Fields, using: str) -> lis
         rows = cursor.fetchall()
     columns: list[Sequence[Any]] = list(zip(*rows, strict=True))
     for place, field in enumerate(fields if rows else ()):
+        if field.get_internal_type() in _AS_IT_IS:
+            continue
         column = field.cached_col
         for convert in (
             *connection.ops.get_db_converters(column),
@@ -43,6 +51,7 @@ def read(sql: str, parameters: Sequence[Any], fields: Fields, using: str) -> lis
     return list(zip(*columns, strict=True))
 
 
+@cache
 def selection(fields: Fields, using: str) -> str:
     """Return the SELECT of these columns of notes, up to its conditions, for `read`.
 
@@ -64,6 +73,15 @@ def column_list(fields: Fields, using: str) -> str:
     """Return the columns of `fields` for a SELECT in which the tables are called n, e and w."""
     quote = connections[using].ops.quote_name
     return ", ".join(f"{_NAMES[field.model]}.{quote(field.attname)}" for field in fields)
+
+
+def live_notes(session: str, using: str) -> tuple[str, list[Any]]:
+    """Return the condition that fits what a read may show of the notes n, and its parameters."""
+    now = connections[using].ops.adapt_datetimefield_value(timezone.now())
+    unexpired = "(n.expires_at IS NULL OR n.expires_at > %s)"
+    if session:
+        return f"{unexpired} AND (n.session = '' OR n.session = %s)", [now, session]
+    return f"{unexpired} AND NOT (n.session > '')", [now]
 
 
 def read_notes(pks: Sequence[int], fields: Fields, using: str) -> list[tuple[Any, ...]]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import datetime
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 from django.db import models, router
@@ -38,6 +39,7 @@ from .statements import insert, update, upsert
 MAX_ACTOR_LENGTH = 255
 MAX_REASON_LENGTH = 1_000
 
+_IDENTITY = ("workspace", "key")
 _COUNTERS = ("revision", "counted_notes", "counted_terms", "updated_at", "index_version")
 
 Then = Callable[[Workspace, list[Outcome]], None]
@@ -268,21 +270,22 @@ class Transcript:
             state.shared_line() != before[key].shared_line() for key, state in after.items()
         )
 
-    def _upsert(self, model: type[Any], rows: list[Any]) -> None:
+    def _upsert(self, model: type[models.Model], rows: list[Any]) -> None:
         """Insert the rows, or overwrite those whose workspace and key are there."""
-        if not rows:
-            return
-        identity = ["workspace", "key"]
-        overwrite = [
-            column.name
-            for column in model._meta.concrete_fields
-            if not column.primary_key and column.name not in identity
-        ]
-        upsert(model, rows, identity=identity, overwrite=overwrite, using=self.using)
+        if rows:
+            overwrite = _beside_key(model)
+            upsert(model, rows, identity=_IDENTITY, overwrite=overwrite, using=self.using)
 
     def _delete(self, model: type[Any], keys: list[str]) -> None:
         if keys:
             self.rows(model).filter(workspace=self.workspace, key__in=keys).delete()
+
+
+@cache
+def _beside_key(model: type[models.Model]) -> tuple[str, ...]:
+    """Return the names of all columns but the primary key, workspace and key."""
+    columns = (column for column in model._meta.concrete_fields if not column.primary_key)
+    return tuple(column.name for column in columns if column.name not in _IDENTITY)
 
 
 def _lost(before: str | None, after: str | None) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from functools import cache
 from typing import Any
 
 from django.db import connections
@@ -49,6 +50,7 @@ def lock_with_state(
     return workspace, _state(of_note, summary) if has_note else State(summary=summary)
 
 
+@cache
 def _joined(using: str) -> str:
     """Return the locking read of workspace, note and entry; its parameters are key, key, path.
 

@@ -108,7 +108,7 @@ def _create(path: str, using: str) -> None:
     An upsert, because a plain insert that fails leaves a shared lock behind on MariaDB, and two
     who hold that one deadlock when both want the row.
     """
-    upsert(Workspace, [Workspace(path=path)], identity=["path"], overwrite=["path"], using=using)
+    upsert(Workspace, [Workspace(path=path)], identity=("path",), overwrite=("path",), using=using)
 
 
 def _exists(path: str, using: str) -> bool:

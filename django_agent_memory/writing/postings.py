@@ -168,4 +168,4 @@ def _insert(transcript: Transcript, model: type[Any], rows: list[tuple[Any, ...]
     # In the order of the index, so that each of its pages is written once a batch.
     rows.sort()
     values = [(transcript.workspace.pk, *row) for row in rows]
-    insert_values(model, model._meta.concrete_fields, values, using=transcript.using)
+    insert_values(model, values, using=transcript.using)

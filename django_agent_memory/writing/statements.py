@@ -6,6 +6,7 @@ What is passed is as sound as rows are: no defaults are filled in and no signals
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
+from functools import cache
 from typing import Any
 
 from django.db import connections, models
@@ -22,50 +23,35 @@ _Fields = Sequence["models.Field[Any, Any]"]
 
 def insert(model: type[models.Model], rows: Iterable[models.Model], *, using: str) -> None:
     """Insert the rows; their automatic keys stay unknown."""
-    fields = _inserted(model)
-    insert_values(model, fields, _values(fields, rows, using), using=using)
+    insert_values(model, _values(_inserted(model), rows, using), using=using)
 
 
 def upsert(
     model: type[models.Model],
     rows: Iterable[models.Model],
     *,
-    identity: Collection[str],
-    overwrite: Collection[str],
+    identity: tuple[str, ...],
+    overwrite: tuple[str, ...],
     using: str,
 ) -> None:
     """Insert the rows; of those whose `identity` is there already, set the `overwrite` fields."""
-    fields = _inserted(model)
-    ending = connections[using].ops.on_conflict_suffix_sql(
-        fields, OnConflict.UPDATE, _names(model, overwrite), _names(model, identity)
-    )
-    insert_values(model, fields, _values(fields, rows, using), using=using, ending=ending)
+    ending = _overwriting(model, identity, overwrite, using)
+    insert_values(model, _values(_inserted(model), rows, using), using=using, ending=ending)
 
 
 def insert_values(
-    model: type[models.Model],
-    fields: _Fields,
-    rows: Sequence[Sequence[Any]],
-    *,
-    using: str,
-    ending: str = "",
+    model: type[models.Model], rows: Sequence[Sequence[Any]], *, using: str, ending: str = ""
 ) -> None:
-    """Insert rows of values as the driver takes them, in the order of the fields."""
+    """Insert rows of values as the driver takes them: of all columns but an automatic key."""
     connection = connections[using]
-    quote = connection.ops.quote_name
-    names = ", ".join(quote(field.attname) for field in fields)
-    into = f"INSERT INTO {quote(model._meta.db_table)} ({names})"
+    sql = f"{_into(model, using)} {ending}"
     with connection.cursor() as cursor:
         for start in range(0, len(rows), _ROWS_A_STATEMENT):
             batch = rows[start : start + _ROWS_A_STATEMENT]
             if connection.vendor == "postgresql":
-                # All at once, from an array a column.
-                arrays = ", ".join(f"%s::{_array_type(field, connection)}[]" for field in fields)
-                columns = [list(column) for column in zip(*batch, strict=True)]
-                cursor.execute(f"{into} SELECT * FROM unnest({arrays}) {ending}", columns)
+                cursor.execute(sql, [list(column) for column in zip(*batch, strict=True)])
             else:
-                marks = ", ".join(["%s"] * len(fields))
-                cursor.executemany(f"{into} VALUES ({marks}) {ending}", batch)
+                cursor.executemany(sql, batch)
 
 
 def update(row: models.Model, names: Collection[str], *, using: str) -> None:
@@ -80,13 +66,37 @@ def update(row: models.Model, names: Collection[str], *, using: str) -> None:
         cursor.execute(sql, [*values, row.pk])
 
 
+@cache
 def _inserted(model: type[models.Model]) -> _Fields:
     automatic = model._meta.auto_field
-    return [field for field in model._meta.concrete_fields if field is not automatic]
+    return tuple(field for field in model._meta.concrete_fields if field is not automatic)
 
 
-def _names(model: type[models.Model], fields: Iterable[str]) -> list[str]:
-    return [field.attname for field in columns_of(model, *fields)]
+@cache
+def _into(model: type[models.Model], using: str) -> str:
+    """Return the INSERT; on PostgreSQL it takes all rows at once, as an array a column."""
+    connection = connections[using]
+    quote = connection.ops.quote_name
+    fields = _inserted(model)
+    names = ", ".join(quote(field.attname) for field in fields)
+    if connection.vendor == "postgresql":
+        arrays = ", ".join(f"%s::{_array_type(field, connection)}[]" for field in fields)
+        source = f"SELECT * FROM unnest({arrays})"
+    else:
+        source = f"VALUES ({', '.join(['%s'] * len(fields))})"
+    return f"INSERT INTO {quote(model._meta.db_table)} ({names}) {source}"
+
+
+@cache
+def _overwriting(
+    model: type[models.Model], identity: tuple[str, ...], overwrite: tuple[str, ...], using: str
+) -> str:
+    """Return the end of the INSERT that makes it an upsert."""
+    named = [
+        [field.attname for field in columns_of(model, *names)] for names in (overwrite, identity)
+    ]
+    ops = connections[using].ops
+    return str(ops.on_conflict_suffix_sql(_inserted(model), OnConflict.UPDATE, *named))
 
 
 def _values(fields: _Fields, rows: Iterable[models.Model], using: str) -> list[list[Any]]:
