@@ -32,13 +32,13 @@ def touch(path: str, using: str) -> bool:
     connection = connections[using]
     table = connection.ops.quote_name(Workspace._meta.db_table)
     sql, parameters = f"UPDATE {table} SET revision = revision WHERE path = %s", [path]
-    if not connection.savepoint_ids:
-        if connection.vendor == "postgresql":
+    with ExitStack() as stack:
+        if not connection.savepoint_ids and connection.vendor == "postgresql":
             sql += _UNLESS_IT_IS_SET
             parameters.append(f"{max(1, math.ceil(1000 * conf.write_deadline))}ms")
-        if connection.vendor == "mysql" and connection.mysql_is_mariadb:  # type: ignore[attr-defined]
-            sql = f"{_bounded()} {sql}"
-    with connection.cursor() as cursor:
+        elif not connection.savepoint_ids and _is_mariadb(connection):
+            stack.enter_context(connection.execute_wrapper(_bounded))
+        cursor = stack.enter_context(connection.cursor())
         cursor.execute(sql, parameters)
         return bool(cursor.rowcount)
 
@@ -54,7 +54,7 @@ def impatient(using: str) -> Iterator[None]:
         if connection.vendor == "sqlite":
             # Before BEGIN, which a site may have made IMMEDIATE.
             stack.callback(_pragma, using, _pragma(using, 0))
-        if connection.vendor == "mysql" and connection.mysql_is_mariadb:  # type: ignore[attr-defined]
+        if _is_mariadb(connection):
             stack.enter_context(connection.execute_wrapper(_at_once))
         stack.enter_context(transaction.atomic(using=using))
         if connection.vendor == "postgresql":
@@ -74,7 +74,11 @@ def _at_once(execute: Any, sql: str, params: Any, many: bool, context: Any) -> A
     return execute(f"SET STATEMENT innodb_lock_wait_timeout = 0 FOR {sql}", params, many, context)
 
 
-def _bounded() -> str:
+def _bounded(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:  # noqa: FBT001
     seconds = max(1, math.ceil(conf.write_deadline))
     wait = f"innodb_lock_wait_timeout = LEAST(@@innodb_lock_wait_timeout, {seconds})"
-    return f"SET STATEMENT {wait} FOR"
+    return execute(f"SET STATEMENT {wait} FOR {sql}", params, many, context)
+
+
+def _is_mariadb(connection: Any) -> bool:
+    return connection.vendor == "mysql" and bool(connection.mysql_is_mariadb)
