@@ -22,8 +22,8 @@ from .models.details import COLUMNS, details_of
 from .models.note import NoteQuerySet, body_value
 from .models.posting import private_context
 from .relevance import ties
-from .relevance.rows import columns_of, read_notes, workspace_at
 from .results import Finding, Found, Outcome, fields_of
+from .rows import columns_of, read_notes, workspace_at
 from .text import gate
 from .writing import details as rules
 

@@ -8,11 +8,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .models import Note, Workspace
+from django.db import connections
+
+from .models import IndexEntry, Note, Workspace
 from .models.details import COLUMNS, details_of
 from .models.functions import OctetLength
-from .models.note import NoteQuerySet, body_value
+from .models.note import NoteQuerySet, body_value, live_in_sql
 from .results import Recalled, Unknown, fields_of
+from .rows import columns_of, read, selection
 from .search import near_keys
 
 RECALLED = (
@@ -28,11 +31,24 @@ RECALLED = (
 )
 """The columns that `recalled` makes a `Recalled` of."""
 
+RECALLED_FIELDS = (
+    *columns_of(Note, "key", "body", "body_is_json"),
+    *columns_of(IndexEntry, "summary"),
+    *columns_of(Note, "revision", "created_at", "updated_at"),
+    *columns_of(Workspace, "revision"),
+    *columns_of(Note, *COLUMNS),
+)
+"""The same for SQL of our own."""
+
 
 def recall(path: str, key: str, *, using: str, session: str = "") -> Recalled | None:
     """Return the note under exactly `key`, or None."""
-    rows = _notes(path, using, session).filter(key=key).values_list(*RECALLED)
-    for row in rows[:1]:
+    live, parameters = live_in_sql(session, using=using)
+    sql = (
+        f"{selection(RECALLED_FIELDS, using)}"
+        f" WHERE w.path = %s AND n.{connections[using].ops.quote_name('key')} = %s AND {live}"
+    )
+    for row in read(sql, [path, key, *parameters], RECALLED_FIELDS, using):
         return recalled(row)
     return None
 

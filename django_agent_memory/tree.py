@@ -11,27 +11,18 @@ from django.db.models import Exists, OuterRef, Q
 from . import usage
 from .calling import Calling
 from .memory import Memory
-from .models import IndexEntry, Note, Workspace
-from .models.details import COLUMNS
+from .models import Note, Workspace
 from .models.note import NoteQuerySet, at_or_below, live_in_sql
-from .reading import RECALLED, recalled
-from .relevance.rows import columns_of, read, selection
+from .reading import RECALLED, RECALLED_FIELDS, recalled
 from .results import Recalled
+from .rows import columns_of, read, selection
 
 _PLACES_A_STATEMENT = 500
 _NOTES_A_STATEMENT = 500
 _ORDER = ("workspace_id", "position", "pk")
 _COLUMNS = (*_ORDER, "workspace__path", *RECALLED)
 
-# The path and RECALLED.
-_RECALLED = (
-    *columns_of(Workspace, "path"),
-    *columns_of(Note, "key", "body", "body_is_json"),
-    *columns_of(IndexEntry, "summary"),
-    *columns_of(Note, "revision", "created_at", "updated_at"),
-    *columns_of(Workspace, "revision"),
-    *columns_of(Note, *COLUMNS),
-)
+_PLACED = (*columns_of(Workspace, "path"), *RECALLED_FIELDS)
 
 Place = tuple[str, str]
 """The path of a workspace and the key of a note there."""
@@ -107,11 +98,10 @@ class Tree(Calling):
         paths, keys = ({place[part] for place in places} for part in (0, 1))
         live, parameters = live_in_sql(self.session, using=using)
         sql = (
-            f"{selection(_RECALLED, using)} WHERE w.path IN ({_marks(paths)})"
-            f" AND n.{connections[using].ops.quote_name('key')} IN ({_marks(keys)})"
-            f" AND {live}"
+            f"{selection(_PLACED, using)} WHERE w.path IN ({_marks(paths)})"
+            f" AND n.{connections[using].ops.quote_name('key')} IN ({_marks(keys)}) AND {live}"
         )
-        return read(sql, [*paths, *keys, *parameters], _RECALLED, using)
+        return read(sql, [*paths, *keys, *parameters], _PLACED, using)
 
     def _live(self) -> NoteQuerySet:
         return Note.objects.using(self._reads_from()).live(session=self.session)

@@ -112,8 +112,8 @@ def _write(path: str, counts: Counter[str], moment: datetime.datetime, alias: st
         for position, count in sorted(recalls.items())
     ]
     if rows:
-        overwrite = ["recalled_at", "recall_count"]
-        identity = ["workspace", "position"]
+        overwrite = ("recalled_at", "recall_count")
+        identity = ("workspace", "position")
         upsert(NoteUsage, rows, identity=identity, overwrite=overwrite, using=alias)
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Any
 
 from django_agent_memory.exceptions import Refused
@@ -28,6 +29,7 @@ def path_of(namespace: Namespace, root: str) -> str:
     return gate.check_path("/".join([root, *map(_segment, namespace)]))
 
 
+@lru_cache(maxsize=1_000)
 def namespace_of(path: str, root: str) -> Namespace:
     """Return the namespace of a workspace that is at or below `root`."""
     below = path[len(root) + 1 :]

@@ -12,8 +12,8 @@ from django.db import connections
 
 from django_agent_memory.models import Note, NoteUsage
 from django_agent_memory.models.note import NoteQuerySet
+from django_agent_memory.rows import columns_of, read
 
-from .rows import columns_of, read
 from .tables import lists
 
 

@@ -25,6 +25,8 @@ from .vocabulary import BASE_OF_IRREGULAR, STOP_WORDS
 MOST_TERM_CHARACTERS = 64
 """A longer term is cut to its first 64 code points, before stemming."""
 
+_SHORT_CHUNK = 32
+
 # Chinese, Japanese and Korean; Thai, Lao, Burmese and Khmer, which have no spaces either.
 _UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3005\u3007\u3040-\u30fa\u30fc-\u318f"
@@ -68,7 +70,13 @@ def terms(text: str) -> list[str]:
     views.py, src, app, views and py; `camelCase` also camel and case; `self-care` also selfcare.
     A date written 2023-05-08 gives the terms of 8 May 2023, and 1,000 those of 1000.
     """
-    return [term for chunk in _chunks(text) for term in _chunk_terms(chunk)]
+    return [
+        term
+        for chunk in _chunks(text)
+        for term in (
+            _short_chunk_terms(chunk) if len(chunk) <= _SHORT_CHUNK else _chunk_terms(chunk)
+        )
+    ]
 
 
 def note_terms(
@@ -159,6 +167,12 @@ def _marks() -> str:
     """Return all combining marks, which belong to the words they stand in."""
     every = map(chr, range(0x300, sys.maxunicode + 1))
     return "".join(char for char in every if unicodedata.category(char)[0] == "M")
+
+
+@lru_cache(maxsize=20_000)
+def _short_chunk_terms(chunk: str) -> tuple[str, ...]:
+    """Return the terms of a chunk that is short enough to be remembered: most are common words."""
+    return tuple(_chunk_terms(chunk))
 
 
 def _chunk_terms(chunk: str) -> Iterator[str]:

@@ -10,10 +10,10 @@ from .clearing import clear
 from .details import KEEP, Contexts, Keep
 from .expiry import forget_expired
 from .integrity import find_defects, repair
-from .locking import upsert
 from .patience import impatient
 from .removal import erase, prune_revisions, redact
 from .sessions import check_session, end_session
+from .statements import upsert
 from .workspaces import WorkspaceValues, configure, create_workspace
 
 __all__ = [

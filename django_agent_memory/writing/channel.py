@@ -9,6 +9,7 @@ from __future__ import annotations
 import datetime
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 from django.db import models, router
@@ -29,13 +30,17 @@ from django_agent_memory.text.folding import haystack
 from .changes import Change, Checked, batches, check
 from .knowledge import with_known_keys
 from .locked_states import lock_with_state, read_states
-from .locking import lock, run_serialised, upsert
+from .locking import lock, run_serialised
 from .postings import Document, documents, store_postings
 from .restoring import resolved
 from .state import State, View, unchanged, written
+from .statements import insert, update, upsert
 
 MAX_ACTOR_LENGTH = 255
 MAX_REASON_LENGTH = 1_000
+
+_IDENTITY = ("workspace", "key")
+_COUNTERS = ("revision", "counted_notes", "counted_terms", "updated_at", "index_version")
 
 Then = Callable[[Workspace, list[Outcome]], None]
 
@@ -180,21 +185,16 @@ class Transcript:
 
     def store_revisions(self) -> None:
         """Write the revisions appended so far."""
-        self.rows(Revision).bulk_create(self.revisions)
+        insert(Revision, self.revisions, using=self.using)
         self.revisions = []
 
     def close(self) -> None:
         """Set the workspace's counters; the index has a new version only if its text may differ."""
         workspace = self.workspace
-        values: dict[str, Any] = {
-            "revision": workspace.revision,
-            "counted_notes": workspace.counted_notes,
-            "counted_terms": workspace.counted_terms,
-            "updated_at": self.now,
-        }
+        workspace.updated_at = self.now
         if self.index_changed:
-            values["index_version"] = new_index_version()
-        self.rows(Workspace).filter(pk=self.workspace.pk).update(**values)
+            workspace.index_version = new_index_version()
+        update(workspace, _COUNTERS, using=self.using)
 
     def rows(self, model: type[Any]) -> models.QuerySet[Any]:
         """Return the model's rows on the alias that is written to."""
@@ -270,21 +270,22 @@ class Transcript:
             state.shared_line() != before[key].shared_line() for key, state in after.items()
         )
 
-    def _upsert(self, model: type[Any], rows: list[Any]) -> None:
+    def _upsert(self, model: type[models.Model], rows: list[Any]) -> None:
         """Insert the rows, or overwrite those whose workspace and key are there."""
-        if not rows:
-            return
-        identity = ["workspace", "key"]
-        overwrite = [
-            column.name
-            for column in model._meta.concrete_fields
-            if not column.primary_key and column.name not in identity
-        ]
-        upsert(model, rows, identity=identity, overwrite=overwrite, using=self.using)
+        if rows:
+            overwrite = _beside_key(model)
+            upsert(model, rows, identity=_IDENTITY, overwrite=overwrite, using=self.using)
 
     def _delete(self, model: type[Any], keys: list[str]) -> None:
         if keys:
             self.rows(model).filter(workspace=self.workspace, key__in=keys).delete()
+
+
+@cache
+def _beside_key(model: type[models.Model]) -> tuple[str, ...]:
+    """Return the names of all columns but the primary key, workspace and key."""
+    columns = (column for column in model._meta.concrete_fields if not column.primary_key)
+    return tuple(column.name for column in columns if column.name not in _IDENTITY)
 
 
 def _lost(before: str | None, after: str | None) -> bool:

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from functools import cache
 from typing import Any
 
 from django.db import connections
-from django.db.models import F, FilteredRelation, Q
 
 from django_agent_memory.models import IndexEntry, Note, Workspace
 from django_agent_memory.models.details import COLUMNS, details_of
+from django_agent_memory.rows import column_list, columns_of, read
 
-from .locking import hold, locked
+from .locking import hold, locked, locking_clause
 from .state import State
 
 _OF_NOTE = ("body", "body_is_json", "revision", "position", "created_at", "length", *COLUMNS)
+_WORKSPACE = tuple(Workspace._meta.concrete_fields)
+_JOINED = (*_WORKSPACE, *columns_of(Note, *_OF_NOTE), *columns_of(IndexEntry, "summary"))
 
 
 def read_states(workspace: Workspace, keys: Collection[str], using: str) -> dict[str, State]:
@@ -39,20 +42,30 @@ def lock_with_state(
     """
     if not hold(path, using=using, create=create):
         return None
-    # Either of note and entry may be missing, so both are joined to the workspace. Where joined
-    # rows cannot be locked (PostgreSQL), what is read after the lock is as new as it.
-    joined = Workspace.objects.using(using).filter(path=path)
-    joined = joined.annotate(
-        of_note=FilteredRelation("notes", condition=Q(notes__key=key)),
-        of_entry=FilteredRelation("index_entries", condition=Q(index_entries__key=key)),
-        **{f"note_{name}": F(f"of_note__{name}") for name in _OF_NOTE},
-        entry_summary=F("of_entry__summary"),
+    ((*columns, summary),) = read(_joined(using), [key, key, path], _JOINED, using)
+    of_workspace = columns[: len(_WORKSPACE)]
+    of_note = columns[len(_WORKSPACE) :]
+    workspace = Workspace.from_db(using, [field.attname for field in _WORKSPACE], of_workspace)
+    has_note = of_note[0] is not None
+    return workspace, _state(of_note, summary) if has_note else State(summary=summary)
+
+
+@cache
+def _joined(using: str) -> str:
+    """Return the locking read of workspace, note and entry; its parameters are key, key, path.
+
+    Either of note and entry may be missing, so both are joined to the workspace. Where joined rows
+    cannot be locked, what is read after the lock is as new as it.
+    """
+    quote = connections[using].ops.quote_name
+    key = quote("key")
+    return (
+        f"SELECT {column_list(_JOINED, using)} FROM {quote(Workspace._meta.db_table)} w"
+        f" LEFT JOIN {quote(Note._meta.db_table)} n ON n.workspace_id = w.id AND n.{key} = %s"
+        f" LEFT JOIN {quote(IndexEntry._meta.db_table)} e"
+        f" ON e.workspace_id = w.id AND e.{key} = %s"
+        f" WHERE w.path = %s {locking_clause('w', using)}"
     )
-    workspace: Any = locked(joined, using, only=connections[using].vendor == "postgresql").get()
-    columns = [getattr(workspace, f"note_{name}") for name in _OF_NOTE]
-    summary = workspace.entry_summary
-    has_note = columns[0] is not None
-    return workspace, _state(columns, summary) if has_note else State(summary=summary)
 
 
 def _state(columns: list[Any], summary: str | None) -> State:

@@ -21,6 +21,7 @@ from django_agent_memory.exceptions import Busy
 from django_agent_memory.models import Workspace
 
 from .patience import touch
+from .statements import upsert
 
 _Result = TypeVar("_Result")
 _Row = TypeVar("_Row", bound=models.Model)
@@ -71,23 +72,34 @@ def hold(path: str, *, using: str, create: bool) -> bool:
 
     What was known of its row may be old: read it anew, locked.
     """
-    rows = Workspace.objects.using(using).filter(path=path)
-    known_missing = create and _locks_gaps(using) and not rows.exists()
-    if known_missing or not touch(rows, using):
+    known_missing = create and _locks_gaps(using) and not _exists(path, using)
+    if known_missing or not touch(path, using):
         if not create:
             return False
         _create(path, using)
     return True
 
 
-def locked(rows: models.QuerySet[_Row], using: str, *, only: bool = False) -> models.QuerySet[_Row]:
+def locked(rows: models.QuerySet[_Row], using: str) -> models.QuerySet[_Row]:
     """Return `rows` as a locking read, the weakest that the database has.
 
-    PostgreSQL's FOR NO KEY UPDATE lets rows that point at a locked one be inserted meanwhile. With
-    `only`, rows that are joined to these are not locked.
+    PostgreSQL's FOR NO KEY UPDATE lets rows that point at a locked one be inserted meanwhile.
     """
     no_key = connections[using].features.has_select_for_no_key_update
-    return rows.select_for_update(no_key=no_key, of=("self",) if only else ())
+    return rows.select_for_update(no_key=no_key)
+
+
+def locking_clause(alias: str, using: str) -> str:
+    """Return what makes SQL of our own such a read of the table called `alias` in it.
+
+    Tables that it is joined to from outside cannot be locked on PostgreSQL.
+    """
+    connection = connections[using]
+    if not connection.features.has_select_for_update:
+        return ""
+    of = (alias,) if connection.vendor == "postgresql" else ()
+    no_key = connection.features.has_select_for_no_key_update
+    return str(connection.ops.for_update_sql(no_key=no_key, of=of))
 
 
 def _create(path: str, using: str) -> None:
@@ -96,7 +108,11 @@ def _create(path: str, using: str) -> None:
     An upsert, because a plain insert that fails leaves a shared lock behind on MariaDB, and two
     who hold that one deadlock when both want the row.
     """
-    upsert(Workspace, [Workspace(path=path)], identity=["path"], overwrite=["path"], using=using)
+    upsert(Workspace, [Workspace(path=path)], identity=("path",), overwrite=("path",), using=using)
+
+
+def _exists(path: str, using: str) -> bool:
+    return Workspace.objects.using(using).filter(path=path).exists()
 
 
 def _locks_gaps(using: str) -> bool:
@@ -107,20 +123,6 @@ def _locks_gaps(using: str) -> bool:
     connection = connections[using]
     return connection.vendor == "mysql" and (
         connection.isolation_level not in ("read committed", "read uncommitted")  # type: ignore[attr-defined]
-    )
-
-
-def upsert(
-    model: type[_Row], rows: list[_Row], *, identity: list[str], overwrite: list[str], using: str
-) -> None:
-    """Insert the rows; of those whose `identity` is there already, set the `overwrite` fields."""
-    # MariaDB takes any unique constraint as the target and refuses to be told which.
-    targeted = connections[using].features.supports_update_conflicts_with_target
-    model._default_manager.using(using).bulk_create(
-        rows,
-        update_conflicts=True,
-        unique_fields=identity if targeted else None,
-        update_fields=overwrite,
     )
 
 

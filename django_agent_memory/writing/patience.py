@@ -12,27 +12,35 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
-from django.db import connections, models, transaction
-from django.db.models import F, Func, Value
+from django.db import connections, transaction
 
 from django_agent_memory.conf import conf
+from django_agent_memory.models import Workspace
+
+# Always true; sets `lock_timeout` until the end of the transaction, unless the host has.
+_UNLESS_IT_IS_SET = (
+    " AND (current_setting('lock_timeout') <> '0'"
+    " OR set_config('lock_timeout', %s, true) IS NOT NULL)"
+)
 
 
-def touch(rows: models.QuerySet[Any], using: str) -> int:
-    """Update the workspace's row with what it says, which takes its lock; return 1, 0 if missing.
+def touch(path: str, using: str) -> bool:
+    """Update a workspace's row with what it says, which takes its lock; return if it is there.
 
     Only in a transaction of ours is the wait bounded: a caller's own has the caller's timeouts.
     """
     connection = connections[using]
-    if connection.savepoint_ids:
-        return rows.update(revision=F("revision"))
-    if connection.vendor == "postgresql":
-        milliseconds = max(1, math.ceil(1000 * conf.write_deadline))
-        rows = rows.filter(_LockTimeout(Value(f"{milliseconds}ms")))
-    if connection.vendor == "mysql" and connection.mysql_is_mariadb:  # type: ignore[attr-defined]
-        with connection.execute_wrapper(_bounded):
-            return rows.update(revision=F("revision"))
-    return rows.update(revision=F("revision"))
+    table = connection.ops.quote_name(Workspace._meta.db_table)
+    sql, parameters = f"UPDATE {table} SET revision = revision WHERE path = %s", [path]
+    with ExitStack() as stack:
+        if not connection.savepoint_ids and connection.vendor == "postgresql":
+            sql += _UNLESS_IT_IS_SET
+            parameters.append(f"{max(1, math.ceil(1000 * conf.write_deadline))}ms")
+        elif not connection.savepoint_ids and _is_mariadb(connection):
+            stack.enter_context(connection.execute_wrapper(_bounded))
+        cursor = stack.enter_context(connection.cursor())
+        cursor.execute(sql, parameters)
+        return bool(cursor.rowcount)
 
 
 @contextmanager
@@ -46,7 +54,7 @@ def impatient(using: str) -> Iterator[None]:
         if connection.vendor == "sqlite":
             # Before BEGIN, which a site may have made IMMEDIATE.
             stack.callback(_pragma, using, _pragma(using, 0))
-        if connection.vendor == "mysql" and connection.mysql_is_mariadb:  # type: ignore[attr-defined]
+        if _is_mariadb(connection):
             stack.enter_context(connection.execute_wrapper(_at_once))
         stack.enter_context(transaction.atomic(using=using))
         if connection.vendor == "postgresql":
@@ -66,18 +74,11 @@ def _at_once(execute: Any, sql: str, params: Any, many: bool, context: Any) -> A
     return execute(f"SET STATEMENT innodb_lock_wait_timeout = 0 FOR {sql}", params, many, context)
 
 
-class _LockTimeout(Func):
-    """Always true; sets `lock_timeout` until the end of the transaction, unless the host has."""
-
-    function = "set_config"
-    template = (
-        "(current_setting('lock_timeout') <> '0'"
-        " OR %(function)s('lock_timeout', %(expressions)s, true) IS NOT NULL)"
-    )
-    output_field = models.BooleanField()
-
-
 def _bounded(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:  # noqa: FBT001
     seconds = max(1, math.ceil(conf.write_deadline))
     wait = f"innodb_lock_wait_timeout = LEAST(@@innodb_lock_wait_timeout, {seconds})"
     return execute(f"SET STATEMENT {wait} FOR {sql}", params, many, context)
+
+
+def _is_mariadb(connection: Any) -> bool:
+    return connection.vendor == "mysql" and bool(connection.mysql_is_mariadb)

@@ -10,8 +10,6 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from django.db import connections
-
 from django_agent_memory.analysing import NoteTerms, analyse_note
 from django_agent_memory.models import Note, NoteContext, Posting
 from django_agent_memory.models.details import effective_contexts, fingerprint, specificity
@@ -19,11 +17,11 @@ from django_agent_memory.models.posting import private_context
 from django_agent_memory.results import Details
 from django_agent_memory.text.flags import encode_flags, flags_of
 
+from .statements import insert_values
+
 if TYPE_CHECKING:
     from .channel import Transcript
     from .state import State
-
-_ROWS_A_STATEMENT = 5_000
 
 COUNTED = (Posting, NoteContext)
 """The rows that find reads beside the notes."""
@@ -185,36 +183,5 @@ def _insert(transcript: Transcript, model: type[Any], rows: list[tuple[Any, ...]
     """Insert rows of the model's columns after the workspace."""
     # In the order of the index, so that each of its pages is written once a batch.
     rows.sort()
-    connection = connections[transcript.using]
-    quote = connection.ops.quote_name
-    columns = [field.column for field in model._meta.concrete_fields]
-    names = ", ".join(map(quote, columns))
-    # Objects and the checks of bulk_create take several times as long as the inserts themselves.
-    with connection.cursor() as cursor:
-        for start in range(0, len(rows), _ROWS_A_STATEMENT):
-            batch = rows[start : start + _ROWS_A_STATEMENT]
-            if connection.vendor == "postgresql":
-                sql, parameters = _unnested(connection, model, batch)
-                cursor.execute(sql, [transcript.workspace.pk, *parameters])
-            else:
-                marks = ", ".join(["%s"] * len(columns))
-                cursor.executemany(
-                    f"INSERT INTO {quote(model._meta.db_table)} ({names}) VALUES ({marks})",  # noqa: S608
-                    [(transcript.workspace.pk, *row) for row in batch],
-                )
-
-
-def _unnested(
-    connection: Any, model: type[Any], rows: list[tuple[Any, ...]]
-) -> tuple[str, list[Any]]:
-    """Return the statement that inserts all rows at once from an array a column."""
-    quote = connection.ops.quote_name
-    fields = list(model._meta.concrete_fields)
-    names = ", ".join(quote(field.column) for field in fields)
-    arrays = ", ".join(f"%s::{_array_type(field, connection)}[]" for field in fields[1:])
-    sql = f"INSERT INTO {quote(model._meta.db_table)} ({names}) SELECT %s, * FROM unnest({arrays})"  # noqa: S608
-    return sql, [list(column) for column in zip(*rows, strict=True)]
-
-
-def _array_type(field: Any, connection: Any) -> str:
-    return str(field.db_type(connection)).partition("(")[0]
+    values = [(transcript.workspace.pk, *row) for row in rows]
+    insert_values(model, values, using=transcript.using)

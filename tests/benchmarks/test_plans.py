@@ -10,8 +10,8 @@ from django.db import connection
 
 from .plans import plans
 
-# A write joins both to the workspace under these names.
-_TABLE = "(?:agent_memory_(?:note|indexentry)|of_note|of_entry)"
+# SQL of our own calls them n and e.
+_TABLE = r"\b(?:agent_memory_(?:note|indexentry)|[ne])\b"
 _INDEX = "agent_memory_(?:note|entry)_key"
 _KEYED = {
     "sqlite": rf"SEARCH {_TABLE} USING (?:COVERING )?INDEX \w+ \(workspace_id=\?",

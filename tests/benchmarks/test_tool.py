@@ -11,7 +11,7 @@ import pytest
 
 from .planted import PATTERNS
 from .search import SCAN
-from .stores import json_file, ours
+from .stores import anthropic, json_file, langgraph, ours, pydantic_ai
 from .timing import HEADER
 
 _CONTENDERS = [
@@ -82,3 +82,15 @@ def test_peers_that_are_installed_take_turns_with_ours() -> None:
     assert contenders == _PEERS * _ASKED_OF_PEERS
     kept = {row[2]: row[3] for row in rows if row[0].startswith("two processes")}
     assert kept[ours.NAME] == "50 of 50 acknowledged, 50 kept"
+
+
+@pytest.mark.xdist_group("concurrency")
+def test_adapters_take_turns_with_their_frameworks_where_these_are_installed() -> None:
+    rows = table_of("adapters")
+    if langgraph.missing("postgres") or pydantic_ai.missing() or anthropic.missing():
+        assert rows == []
+        return
+    contenders = {row[2] for row in rows}
+    assert {anthropic.OURS, anthropic.FILES} <= contenders
+    at_once = [row for row in rows if row[0].startswith("4 processes")]
+    assert {row[4] for row in at_once if row[6]} == {"16 of 16 done"}

@@ -67,7 +67,7 @@ def test_every_read_inside_is_a_locking_read(
     tables = re.findall(r"FROM .agent_memory_(\w+)", "\n".join(reads))
     # Note and index entry are joined to it.
     assert tables == ["workspace"]
-    of_it = ' OF "agent_memory_workspace"'
+    of_it = " OF w"
     lock = f"FOR NO KEY UPDATE{of_it}" if connection.vendor == "postgresql" else "FOR UPDATE"
     assert [sql.endswith(lock) for sql in reads] == [True]
 

@@ -15,9 +15,9 @@ from django_agent_memory import writing
 from django_agent_memory.models import IndexEntry, Note, NoteUsage, Workspace
 from django_agent_memory.relevance import Ranked, evidence, ranking, selection
 from django_agent_memory.relevance import rank as ranked_notes
-from django_agent_memory.relevance.rows import columns_of, read_notes
 from django_agent_memory.relevance.tables import Tables
 from django_agent_memory.relevance.visible import Visible
+from django_agent_memory.rows import columns_of, read_notes
 from django_agent_memory.writing import Drop, Save
 
 pytestmark = pytest.mark.django_db

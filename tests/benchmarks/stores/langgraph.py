@@ -9,10 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from django.db import connection
+
+from . import sqlite_files
 
 SQLITE, POSTGRES = "LangGraph SqliteStore", "LangGraph PostgresStore"
 OURS = "AgentMemoryStore"
@@ -27,11 +30,24 @@ class ByQuery:
         self._namespace = namespace
 
     def fill(self, notes: Iterable[tuple[str, str, str]]) -> None:
+        rest = iter(notes)
+        while batch := list(islice(rest, _BATCH)):
+            self.put_many(batch)
+
+    def put_many(self, notes: Iterable[tuple[str, str, str]]) -> None:
+        """Store these notes in one batch."""
         from langgraph.store.base import PutOp
 
-        puts = [PutOp(self._namespace, key, _value(said, body)) for key, said, body in notes]
-        for first in range(0, len(puts), _BATCH):
-            self._store.batch(puts[first : first + _BATCH])
+        self._store.batch(
+            [PutOp(self._namespace, key, _value(said, body)) for key, said, body in notes]
+        )
+
+    def get_many(self, keys: Iterable[str]) -> list[str | None]:
+        """Return the bodies of these notes, got in one batch."""
+        from langgraph.store.base import GetOp
+
+        items = self._store.batch([GetOp(self._namespace, key) for key in keys])
+        return [None if item is None else item.value["body"] for item in items]
 
     def put(self, key: str, summary: str, body: str) -> None:
         self._store.put(self._namespace, key, _value(summary, body))
@@ -69,6 +85,7 @@ def opened_sqlite(place: str) -> Iterator[ByQuery]:
     from langgraph.store.sqlite import SqliteStore
 
     with SqliteStore.from_conn_string(f"{place}.sqlite3") as store:
+        sqlite_files.keep_as_ours(store.conn)
         store.setup()
         yield ByQuery(store, ("peers",))
 

@@ -7,6 +7,7 @@ answer it.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 from django.db import connections
@@ -15,6 +16,11 @@ from django.db.models import Field, Model
 from django_agent_memory.models import IndexEntry, Note, Workspace
 
 _BATCH = 500
+# What all drivers return as the ORM does; to ask for converters takes longer than to read a row.
+_AS_IT_IS = frozenset(
+    {"BigAutoField", "CharField", "PositiveBigIntegerField", "PositiveIntegerField", "TextField"}
+)
+_NAMES = {Note: "n", IndexEntry: "e", Workspace: "w"}
 
 Fields = tuple["Field[Any, Any]", ...]
 
@@ -33,6 +39,8 @@ def read(sql: str, parameters: Sequence[Any], fields: Fields, using: str) -> lis
         rows = cursor.fetchall()
     columns: list[Sequence[Any]] = list(zip(*rows, strict=True))
     for place, field in enumerate(fields if rows else ()):
+        if field.get_internal_type() in _AS_IT_IS:
+            continue
         column = field.cached_col
         for convert in (
             *connection.ops.get_db_converters(column),
@@ -42,16 +50,15 @@ def read(sql: str, parameters: Sequence[Any], fields: Fields, using: str) -> lis
     return list(zip(*columns, strict=True))
 
 
+@cache
 def selection(fields: Fields, using: str) -> str:
     """Return the SELECT of these columns of notes, up to its conditions, for `read`.
 
     A field belongs to the note, which is called n, to its index entry e or to its workspace w.
     """
     quote = connections[using].ops.quote_name
-    names = {Note: "n", IndexEntry: "e", Workspace: "w"}
-    columns = ", ".join(f"{names[field.model]}.{quote(field.attname)}" for field in fields)
-    note, entry, workspace = (quote(model._meta.db_table) for model in names)
-    sql = f"SELECT {columns} FROM {note} n"
+    note, entry, workspace = (quote(model._meta.db_table) for model in _NAMES)
+    sql = f"SELECT {column_list(fields, using)} FROM {note} n"
     models = {field.model for field in fields}
     if Workspace in models:
         sql += f" JOIN {workspace} w ON w.id = n.workspace_id"
@@ -59,6 +66,12 @@ def selection(fields: Fields, using: str) -> str:
         key = quote("key")
         sql += f" LEFT JOIN {entry} e ON e.workspace_id = n.workspace_id AND e.{key} = n.{key}"
     return sql
+
+
+def column_list(fields: Fields, using: str) -> str:
+    """Return the columns of `fields` for a SELECT in which the tables are called n, e and w."""
+    quote = connections[using].ops.quote_name
+    return ", ".join(f"{_NAMES[field.model]}.{quote(field.attname)}" for field in fields)
 
 
 def read_notes(pks: Sequence[int], fields: Fields, using: str) -> list[tuple[Any, ...]]:
