@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.contrib import admin
+from django.contrib import admin, messages
 from django.contrib.admin.views.main import ChangeList
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import URLPattern, path
+from django.utils.formats import date_format, number_format
 from django.utils.html import format_html
+from django.utils.timezone import is_aware, localtime
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import ngettext
 
-from django_agent_memory.models import Note
+from django_agent_memory.models import Note, NoteUsage
 from django_agent_memory.models.note import NoteQuerySet
 from django_agent_memory.search import matching
 from django_agent_memory.text import rendering
@@ -25,6 +28,7 @@ from .access import may, may_somewhere, within
 from .base import Crumb, MemoryAdmin, MemoryChangeList
 from .details_form import NAMES
 from .filters import AgeFilter, KeyFilter, SummaryFilter, WorkspaceFilter
+from .finding_page import FindingPage
 from .flagged import FlagFilter, badges, explained
 from .forget_page import ForgetPage
 from .known import READ_ONLY
@@ -32,9 +36,10 @@ from .known_filters import ContextFilter, ExpiryFilter, KindFilter, SlotFilter
 from .marking import marked
 from .note_form import NoteForm
 from .numbers import is_number
-from .shown import LIST_KEY, exact_text, key_text, no_index_line
+from .shown import LIST_KEY, exact_text, key_text, no_index_line, quiet
 
 KNOWN = _("What is known of it")
+_HISTORY = ("created_at", "updated_at", "shown_revision", "shown_usage")
 
 
 class NoteChangeList(MemoryChangeList):
@@ -132,7 +137,7 @@ class NoteAdmin(MemoryAdmin):
 
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
         """Return the form, or for those who may only look, what is stored."""
-        dates = (_("History"), {"fields": ("created_at", "updated_at", "shown_revision")})
+        dates = (_("History"), {"fields": _HISTORY})
         flags = _shown_flags(obj)
         if obj is not None and not self.has_change_permission(request, obj):
             shown = (
@@ -164,7 +169,7 @@ class NoteAdmin(MemoryAdmin):
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
         """Return what the form shows and does not take."""
-        shown = ("created_at", "updated_at", "shown_revision", "explained_flags", "whole_text")
+        shown = (*_HISTORY, "explained_flags", "whole_text")
         return shown if obj is not None else ()
 
     def history_view(
@@ -187,9 +192,26 @@ class NoteAdmin(MemoryAdmin):
         return may_somewhere(request, "delete_note")
 
     def own_urls(self) -> list[URLPattern]:
-        """Return the page that asks before one note is forgotten."""
-        view = self.admin_site.admin_view(self.forget_view)
-        return [path("<path:object_id>/forget/", view, name="agent_memory_note_forget")]
+        """Return the pages that ask before one note is forgotten, and that say why it is found."""
+        forget = self.admin_site.admin_view(self.forget_view)
+        finding = self.admin_site.admin_view(self.finding_view)
+        return [
+            path("<path:object_id>/forget/", forget, name="agent_memory_note_forget"),
+            path("<path:object_id>/finding/", finding, name="agent_memory_note_finding"),
+        ]
+
+    def finding_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        """Show why a note is found by a query, or why it is not."""
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        note = self.get_object(request, object_id)
+        if note is None:
+            gone = _("This note is not stored any more.")
+            self.message_user(request, gone, messages.WARNING)
+            return HttpResponseRedirect(links.to_list(self.admin_site.name, "note"))
+        if not self.has_view_permission(request, note):
+            raise PermissionDenied
+        return FindingPage(self, request, note).respond()
 
     def forget_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
         """Ask, and on POST forget one note."""
@@ -205,6 +227,7 @@ class NoteAdmin(MemoryAdmin):
         site, path, tools = self.admin_site.name, obj.workspace.path, []
         if may(request, "view_revision", path=path):
             tools.append((_("History"), links.to_past(site, "timeline", path, obj.key)))
+        tools.append((_("Why is it found?"), links.to_page(site, "note", "finding", obj.pk)))
         if may(request, "delete_note", path=path):
             tools.append((_("Forget…"), links.to_page(site, "note", "forget", obj.pk)))
         return tools
@@ -254,6 +277,18 @@ class NoteAdmin(MemoryAdmin):
         """The number of the revision that wrote it."""
         revision: int = note.revision
         return revision
+
+    @admin.display(description=_("recalled"))
+    def shown_usage(self, note: Any) -> Any:
+        """How often agents recalled it, and when last; counted within a minute of it."""
+        at = {"workspace": note.workspace_id, "position": note.position}
+        usage = NoteUsage.objects.filter(**at).first()
+        if usage is None or not usage.recall_count:
+            return quiet(_("never"))
+        last = ngettext("once, %(when)s", "%(count)s times, last %(when)s", usage.recall_count)
+        moment = usage.recalled_at
+        when = date_format(localtime(moment) if is_aware(moment) else moment, "DATETIME_FORMAT")
+        return last % {"count": number_format(usage.recall_count), "when": when}
 
     @admin.display(description=_("type"))
     def shown_type(self, note: Any) -> Any:
