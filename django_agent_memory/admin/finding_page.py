@@ -41,7 +41,7 @@ _HEADINGS: dict[str, Any] = {
     "pair": gettext_lazy("words side by side"),
     "length": gettext_lazy("says something"),
     "number": gettext_lazy("has a number"),
-    "present": gettext_lazy("all words present"),
+    "present": gettext_lazy("holds now"),
     "meaning": gettext_lazy("meaning"),
 }
 
