@@ -28,6 +28,7 @@ from django_agent_memory.text.gate import is_storable
 from .access import may, may_somewhere, policy_of, within, within_any
 from .forms import WrittenForm
 from .numbers import is_number
+from .paging import CappedPaginator, SizeFilter, size_of
 
 Crumb = tuple[Any, str]
 # What Django's filters of a field make of its name.
@@ -63,6 +64,12 @@ class MemoryChangeList(ChangeList):
         seen: QuerySet[Any] = page.seen(request, rows)
         return seen
 
+    def get_results(self, request: HttpRequest) -> None:
+        """Read a page of the size that was asked for."""
+        if SizeFilter in self.list_filter:
+            self.list_per_page = size_of(request) or self.list_per_page
+        super().get_results(request)
+
 
 class MemoryAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     """A page whose forms are `WrittenForm`s, and whose rows are those that the policy allows.
@@ -73,6 +80,7 @@ class MemoryAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     """
 
     show_full_result_count = False
+    paginator = CappedPaginator
     # The lookup from a row to its workspace.
     workspace_lookup: ClassVar[str] = "workspace"
     # A count beside every choice of every filter would read all rows several times.

@@ -36,6 +36,7 @@ from .known_filters import ContextFilter, ExpiryFilter, KindFilter, SlotFilter
 from .marking import marked
 from .note_form import NoteForm
 from .numbers import is_number
+from .paging import SizeFilter
 from .shown import LIST_KEY, exact_text, key_text, no_index_line, quiet
 
 KNOWN = _("What is known of it")
@@ -83,6 +84,7 @@ class NoteAdmin(MemoryAdmin):
         ExpiryFilter,
         SummaryFilter,
         KeyFilter,
+        SizeFilter,
     )
     list_select_related = ("workspace",)
     # The order of the unique index, so that no list has to be sorted.

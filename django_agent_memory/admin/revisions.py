@@ -22,6 +22,7 @@ from .access import may
 from .base import Crumb, MemoryAdmin, MemoryChangeList
 from .comparing import ComparePage
 from .filters import ActorFilter, KeyFilter, WorkspaceFilter
+from .paging import SizeFilter
 from .past import Said, may_restore
 from .restoring import RestorePage
 from .shown import LIST_KEY, exact_text, key_text, no_index_line, quiet
@@ -52,7 +53,7 @@ class RevisionAdmin(MemoryAdmin):
         "created_at",
         "shown_reason",
     )
-    list_filter = (WorkspaceFilter, "operation", ActorFilter, KeyFilter)
+    list_filter = (WorkspaceFilter, "operation", ActorFilter, KeyFilter, SizeFilter)
     list_select_related = ("workspace",)
     ordering = ("-pk",)
     fieldsets = (
