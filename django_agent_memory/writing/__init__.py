@@ -13,6 +13,7 @@ from .integrity import find_defects, repair
 from .locking import upsert
 from .patience import impatient
 from .removal import erase, prune_revisions, redact
+from .replanning import replanned
 from .sessions import check_session, end_session
 from .workspaces import WorkspaceValues, configure, create_workspace
 
@@ -42,5 +43,6 @@ __all__ = [
     "prune_revisions",
     "redact",
     "repair",
+    "replanned",
     "upsert",
 ]
