@@ -20,12 +20,10 @@ from django_agent_memory.models import Revision
 from django_agent_memory.results import Outcome, Restored
 from django_agent_memory.writing import MAX_ACTOR_LENGTH, Change, Restore
 
-from . import links
-from .access import may
 from .base import log
 from .previewed import PreviewedPage, fingerprint
 from .reasons import ReasonForm
-from .shown import key_text
+from .shown import key_text, key_with_timeline
 
 # It changes notes, brings back forgotten ones and forgets new ones.
 ROLLING_BACK = ("add_note", "change_note", "delete_note")
@@ -143,10 +141,7 @@ class RollbackPage(PreviewedPage[RollbackForm, Plan]):
         return (*self._linked(change.key), effect % {"number": change.revision})
 
     def _linked(self, key: str) -> tuple[Any, str]:
-        """Return a key and the way to its timeline, for those who may look at it."""
-        path = self.workspace.path
-        may_see = may(self.request, "view_revision", path=path)
-        return key_text(key), links.to_past(self.site, "timeline", path, key) if may_see else ""
+        return key_with_timeline(self.request, self.site, self.workspace.path, key)
 
     def done(self, form: RollbackForm, plan: Plan, outcomes: list[Outcome]) -> HttpResponse:
         """Say how many notes were rolled back, and go back to the workspace."""
