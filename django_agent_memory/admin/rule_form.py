@@ -19,7 +19,7 @@ from django_agent_memory.writing.details import MAX_CONTEXT_LENGTH, MAX_NAME_LEN
 from .marking import marked
 
 
-def _days(label: Any, help_text: Any) -> forms.IntegerField:
+def _days(label: Any, help_text: Any = "") -> forms.IntegerField:
     return forms.IntegerField(
         label=label,
         required=False,
@@ -43,9 +43,7 @@ def _name(label: Any, most: int, help_text: Any = "") -> forms.CharField:
 class RuleFields(forms.Form):
     """A field for each condition; `cleaned_data["rule"]` is the rule, where there is one."""
 
-    older_than_days = _days(
-        _("Last written more than … days ago"), _("Days since the note was last written.")
-    )
+    older_than_days = _days(_("Last written more than … days ago"))
     unrecalled_days = _days(
         _("Not used for … days"),
         _("Neither written nor recalled for so long, as far as recalls are counted."),
@@ -119,7 +117,9 @@ def _phrases(rule: PruneRule) -> Iterator[Any]:
             rule.unrecalled_days,
         ) % {"days": number_format(rule.unrecalled_days)}
     if rule.weight_below is not None:
-        yield gettext("weight below %(weight)s") % {"weight": number_format(rule.weight_below)}
+        weight = rule.weight_below
+        shown = number_format(int(weight) if weight == int(weight) else weight)
+        yield gettext("weight below %(weight)s") % {"weight": shown}
     if rule.size_above is not None:
         size = number_format(rule.size_above)
         yield gettext("longer than %(size)s characters") % {"size": size}

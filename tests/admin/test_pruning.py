@@ -123,7 +123,7 @@ def test_it_forgets_and_one_click_brings_it_back(logs: Memory, admin: Client) ->
     last = logs.history("log/1")[-1]
     assert (last.operation, last.actor, last.reason) == ("forget", "ada", "too much talk")
     text = text_of(done)
-    assert "3 notes were forgotten by <bdi>ada</bdi>" in text
+    assert "<bdi>ada</bdi> forgot 3 notes." in text
     assert "3 of them can be brought back as they were." in text
     assert "too much talk" in text
 
@@ -276,6 +276,7 @@ def test_a_rule_is_saved_and_used_again(logs: Memory, admin: Client) -> None:
     assert (line.action_flag, line.object_repr) == (ADDITION, "chatter")
     form = admin.get(at(logs))
     assert f'href="{at(logs)}?rule={saved.pk}"' in form.content.decode()
+    assert "weight below 2.5, longer than 1 characters, kind" in text_of(form)
     filled = fields_of(admin.get(at(logs), {"rule": saved.pk}))
     assert {name: filled[name] for name in rule} == {
         "kind": "log",
