@@ -31,10 +31,14 @@ class Tombstone(NamedTuple):
     was_written_since: bool
 
     @property
+    def has_text(self) -> bool:
+        """Whether the history still has what the key said before."""
+        return self.before is not None and not self.was_redacted
+
+    @property
     def is_undoable(self) -> bool:
-        """Whether the text from before is there, and nobody wrote to the key since."""
-        whole = self.before is not None and not self.was_redacted
-        return whole and not self.was_written_since
+        """Whether it has, and nobody wrote to the key since."""
+        return self.has_text and not self.was_written_since
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -87,12 +87,12 @@ class BatchPage:
 
     def _row(self, stone: Tombstone) -> tuple[Any, str, str]:
         """Return a key, its timeline, and what stands in the way of bringing it back."""
-        if stone.was_written_since:
-            state = _("written again since")
-        elif stone.is_undoable:
-            state = _("forgotten")
-        else:
+        if not stone.has_text:
             state = _("its text was redacted or removed")
+        elif stone.was_written_since:
+            state = _("written since")
+        else:
+            state = _("forgotten")
         path = self.workspace.path
         return (*key_with_timeline(self.request, self.site, path, stone.key), state)
 
