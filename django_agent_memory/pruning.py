@@ -33,9 +33,8 @@ class PruneRule:
     It was last written more than `older_than_days` (1 to 36,500) ago; it was neither written nor
     recalled for `unrecalled_days` (as many); its weight is below `weight_below` (above 0); its body
     has more than `size_above` characters (0 to 1,000,000,000); it has this `kind`, this `slot`, is
-    tied to this `context`; it has `expired`; of `duplicates`, which in one workspace say the same
-    (body, contexts, slot, source) until the same expiry, it is not the one written last. Raises
-    `Refused`.
+    tied to this `context`; it has `expired`; of `duplicates`, which say the same (body, contexts,
+    slot and source) in one workspace, it is not the one written last. Raises `Refused`.
     """
 
     older_than_days: int | None = None
@@ -79,14 +78,10 @@ def fitting(
     """Return the notes of the workspace that the rule finds, as of `now`, in one statement."""
     moment = now or timezone.now()
     notes = Note.objects.using(using or router.db_for_write(Note))
-    shared = found = notes.filter(workspace__path=path).seen_in("")
+    notes = notes.filter(workspace__path=path).seen_in("")
     for name, value in rule.as_dict().items():
-        if name != "duplicates":
-            found = _FITTING[name](found, value, moment)
-    # Duplicates of any note, whether it fits or not.
-    if rule.duplicates:
-        found = found.filter(pk__in=shared.repeated_later().values("pk"))
-    return found
+        notes = _FITTING[name](notes, value, moment)
+    return notes
 
 
 def prune(memory: Memory, rule: PruneRule, *, reason: str) -> list[Forgot]:
@@ -172,4 +167,5 @@ _FITTING: dict[str, Callable[[NoteQuerySet, Any, datetime.datetime], NoteQuerySe
     "slot": lambda notes, slot, _now: notes.filter(slot=slot),
     "context": lambda notes, context, _now: notes.filter(tied_to(context)),
     "expired": lambda notes, _asked, now: notes.expired(now),
+    "duplicates": lambda notes, _asked, _now: notes.repeated_later(),
 }

@@ -71,7 +71,7 @@ class RuleFields(forms.Form):
         label=_("Duplicates"),
         required=False,
         help_text=_(
-            "Notes of the same body, contexts, slot, source and expiry; the one written last stays."
+            "Notes of the same body, contexts, slot and source; the one written last stays."
         ),
     )
 

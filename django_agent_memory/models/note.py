@@ -7,7 +7,7 @@ import sys
 from typing import Any
 
 from django.db import models
-from django.db.models import Q, Window
+from django.db.models import Q
 from django.db.models.fields.related import ForeignObject
 from django.db.models.functions import Coalesce, Greatest, Length
 from django.utils import timezone
@@ -65,14 +65,15 @@ class NoteQuerySet(models.QuerySet["Note"]):
         return self.filter(~models.Exists(recalled))
 
     def repeated_later(self) -> NoteQuerySet:
-        """Those of one workspace of which another of these, written later, says the same.
+        """Those of which a shared note written later says the same, and does not expire before.
 
-        The same is what store compares (body, contexts, slot and source) and the expiry. By a
-        window: however many say the same, each is looked at once.
+        The same is what store compares: body, contexts, slot and source. Of several such notes one
+        is never among these.
         """
-        last = Window(models.Max("revision"), partition_by=("fingerprint", "expires_at"))
-        told = self.filter(fingerprint__gt="").alias(last=last)
-        return told.filter(revision__lt=models.F("last"))
+        lasts = Q(expires_at=None) | Q(expires_at__gte=models.OuterRef("expires_at"))
+        same = {name: models.OuterRef(name) for name in ("workspace", "fingerprint")}
+        later = Note.objects.filter(lasts, **same, revision__gt=models.OuterRef("revision"))
+        return self.filter(models.Exists(later.seen_in("")), fingerprint__gt="")
 
     def flagged(self, flag: str = "") -> NoteQuerySet:
         """Those that a person should look at, for any reason or for this one."""
