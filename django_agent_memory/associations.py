@@ -16,7 +16,7 @@ from django.utils.module_loading import import_string
 
 from . import writing
 from .conf import conf
-from .exceptions import Conflict, Refused
+from .exceptions import Refused
 from .models import IndexEntry, Note, NoteContext, Workspace
 from .models.details import COLUMNS, details_of
 from .models.note import NoteQuerySet, body_value
@@ -26,8 +26,6 @@ from .results import Finding, Found, Outcome, fields_of
 from .rows import columns_of, read_notes, workspace_at
 from .text import gate
 from .writing import details as rules
-
-_TRIES = 10
 
 _CHECKS: dict[str, Callable[[Any, str], Any]] = {
     "kind": rules.check_name,
@@ -195,17 +193,16 @@ def forget(
     session: str = "",
 ) -> list[Outcome]:
     """Forget, by `apply`, all that the question finds; what changes meanwhile is looked at anew."""
-    for tries_left in reversed(range(_TRIES)):
-        drops = [
-            writing.Drop(key=key, expected_revision=revision)
-            for key, revision in _found_keys(path, question, using, session)
-        ]
-        try:
-            return apply(drops)
-        except Conflict:
-            if not tries_left:
-                raise
-    raise AssertionError("unreachable")
+
+    def attempt() -> list[Outcome]:
+        return apply(
+            [
+                writing.Drop(key=key, expected_revision=revision)
+                for key, revision in _found_keys(path, question, using, session)
+            ]
+        )
+
+    return writing.replanned(attempt)
 
 
 def _found_keys(path: str, question: Question, using: str, session: str) -> list[tuple[str, int]]:

@@ -12,7 +12,7 @@ from . import associations, history, index, reading, rollback, search, stats, us
 from .associations import Filters, Known, Stored
 from .calling import Calling
 from .conf import conf
-from .exceptions import Conflict, Refused
+from .exceptions import Refused
 from .history import Moment
 from .models import Workspace
 from .results import (
@@ -43,8 +43,6 @@ from .values import Values
 
 if TYPE_CHECKING:
     from .tools import Toolset
-
-_ROLLBACK_TRIES = 10
 
 _Owner = TypeVar("_Owner")
 _Found = TypeVar("_Found")
@@ -236,18 +234,14 @@ class Memory(Calling):
         Keys that others changed later are left alone and reported.
         """
         self._check_writable()
-        for tries_left in reversed(range(_ROLLBACK_TRIES)):
+
+        def attempt() -> tuple[list[Outcome], list[str]]:
             changes, left_alone = rollback.plan(
                 self.path, actor=actor, since=since, using=self._writes_to(), session=self.session
             )
-            try:
-                outcomes = self.apply(changes, reason=reason)
-            except Conflict:
-                # Somebody wrote to one of the keys since the plan was read: plan anew.
-                if not tries_left:
-                    raise
-            else:
-                break
+            return self.apply(changes, reason=reason), left_alone
+
+        outcomes, left_alone = writing.replanned(attempt)
         restored = (outcome for outcome in outcomes if isinstance(outcome, Restored))
         return RolledBack(
             restored=tuple(o for o in restored if o.outcome == "restored"),

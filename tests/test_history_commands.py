@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from django_agent_memory import Memory, Save
 from django_agent_memory.journal import Calls
-from django_agent_memory.models import Note, RecordedCall, Revision, Workspace
+from django_agent_memory.models import Note, RecordedCall, Revision, SavedRule, Workspace
 from django_agent_memory.writing import expiry
 
 
@@ -130,6 +130,47 @@ def test_expired_notes_get_their_tombstones(memory: Memory) -> None:
     )
     assert "Removed 0 expired notes" in run("memory_prune", "--expired", "--apply")
     assert memory.restore("old000", last.number - 1).exists
+
+
+def test_saved_rules_are_run_by_name(memory: Memory) -> None:
+    for path in ("core", "other", "third"):
+        Memory(path).apply([Save(key=key, body=key, kind=key) for key in ("log", "chat", "fact")])
+    here = Workspace.objects.get(path="core")
+    keep = SavedRule.objects.keep
+    assert run("memory_prune", "--rules").startswith("Would remove 0 notes by saved rules")
+    keep(workspace=None, name="b logs", rule={"kind": "log"})
+    keep(workspace=here, name="a\nchats", rule={"kind": "chat"})
+    assert run("memory_prune", "--rules").splitlines() == [
+        "core: 1 notes by the rule “a chats”",
+        "core: 1 notes by the rule “b logs”",
+        "other: 1 notes by the rule “b logs”",
+        "third: 1 notes by the rule “b logs”",
+        "Would remove 4 notes by saved rules, which keep their history; add --apply to do it.",
+    ]
+    assert Note.objects.count() == 9
+    out = run("memory_prune", "--rules", "--apply", "--workspace", "core")
+    assert out.endswith("Removed 2 notes by saved rules, which keep their history.\n")
+    assert memory.keys() == ("fact",)
+    last = memory.history("log")[-1]
+    assert (last.operation, last.actor) == ("forget", "manage.py")
+    assert last.reason == "memory_prune --rules: b logs"
+    run("memory_prune", "--rules", "--apply")
+    assert Note.objects.filter(kind="log").count() == 0
+    assert Note.objects.filter(kind="chat").count() == 2
+
+
+def test_a_damaged_rule_hinders_no_other(memory: Memory) -> None:
+    memory.remember("k", "s", "b", kind="log")
+    for name, rule in (("a", {"kind": "log", "colour": "red"}), ("b", {"kind": "log"})):
+        SavedRule.objects.keep(workspace=None, name=name, rule=rule)
+    SavedRule.objects.create(name="a again", rule=[])
+    out, err = io.StringIO(), io.StringIO()
+    call_command("memory_prune", "--rules", "--apply", stdout=out, stderr=err)
+    assert err.getvalue().splitlines() == [
+        "core: The rule “a” cannot be run: A rule has no condition 'colour'.",
+        "core: The rule “a again” cannot be run: A rule is an object of conditions.",
+    ]
+    assert "Removed 1 notes" in out.getvalue()
 
 
 def test_what_is_written_to_meanwhile_is_left(

@@ -8,6 +8,7 @@ from .agent_keys import AgentKeyAdmin
 from .calls import RecordedCallAdmin
 from .grants import GrantAdmin
 from .notes import NoteAdmin
+from .prune_rules import SavedRuleAdmin
 from .revisions import RevisionAdmin
 from .workspaces import WorkspaceAdmin
 
@@ -17,5 +18,6 @@ __all__ = [
     "NoteAdmin",
     "RecordedCallAdmin",
     "RevisionAdmin",
+    "SavedRuleAdmin",
     "WorkspaceAdmin",
 ]

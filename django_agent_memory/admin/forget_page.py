@@ -13,23 +13,23 @@ from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils import timezone
-from django.utils.dateparse import parse_datetime
+from django.utils.html import format_html, format_html_join
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from django_agent_memory.exceptions import AgentMemoryError, Busy, Conflict
 from django_agent_memory.models import Note, Workspace
-from django_agent_memory.text.rendering import estimated_tokens
+from django_agent_memory.results import Forgot
 
 from . import forgetting, links
 from .access import may
-from .base import actor_of, log
+from .base import actor_of
+from .batches import UNDOING
 from .forms import BUSY
-from .reasons import ReasonForm
-from .shown import key_text
+from .reasons import ReasonForm, RequiredReasonForm
+from .seen import moment_of
 
-_SAMPLE = 20
-_MOST_SAVINGS = 5
+_MOST_WAYS = 5
 
 
 class ForgetForm(ReasonForm):
@@ -39,13 +39,14 @@ class ForgetForm(ReasonForm):
 
     def clean_seen_at(self) -> datetime.datetime:
         """Return the time."""
-        try:
-            seen_at = parse_datetime(self.cleaned_data["seen_at"])
-        except ValueError:
-            seen_at = None
-        if seen_at is None or timezone.is_naive(seen_at) != timezone.is_naive(timezone.now()):
+        seen_at = moment_of(self.cleaned_data["seen_at"])
+        if seen_at is None:
             raise forms.ValidationError(_("This page is out of date; look at it again."))
         return seen_at
+
+
+class ForgetManyForm(RequiredReasonForm, ForgetForm):
+    """The same for what was selected in a list."""
 
 
 class ForgetPage:
@@ -54,7 +55,8 @@ class ForgetPage:
     def __init__(self, model_admin: Any, request: HttpRequest) -> None:
         self.admin = model_admin
         self.request = request
-        self.list = links.to_list(model_admin.admin_site.name, "note")
+        self.site = model_admin.admin_site.name
+        self.list = links.to_list(self.site, "note")
 
     def of_one(self, object_id: str) -> HttpResponse:
         """Answer for the page of one note."""
@@ -74,7 +76,8 @@ class ForgetPage:
 
     def _answer(self, notes: QuerySet[Note], note: Note | None) -> HttpResponse:
         confirmed = self.request.method == "POST" and "confirmed" in self.request.POST
-        form = ForgetForm(self.request.POST if confirmed else None)
+        kind = ForgetManyForm if note is None else ForgetForm
+        form = kind(self.request.POST if confirmed else None)
         chosen = forgetting.chosen(notes)
         if not form.is_valid():
             return self._ask(chosen, note, form)
@@ -84,7 +87,6 @@ class ForgetPage:
     def _ask(
         self, chosen: list[forgetting.Chosen], note: Note | None, form: ForgetForm
     ) -> HttpResponse:
-        saved = forgetting.saved_characters(chosen)
         selected = self.request.POST.getlist(ACTION_CHECKBOX_NAME)
         across = self.request.POST.get("select_across") == "1"
         response: HttpResponse = self.admin.page(
@@ -94,12 +96,7 @@ class ForgetPage:
             crumbs=self._crumbs(note),
             form=form,
             seen_at=timezone.now().isoformat(),
-            total=len(chosen),
-            sample=[(row.path, key_text(row.key)) for row in chosen[:_SAMPLE]],
-            more=max(0, len(chosen) - _SAMPLE),
-            saved=_shown_savings(saved),
-            more_saved=max(0, len(saved) - _MOST_SAVINGS),
-            several=len({row.workspace_id for row in chosen}) > 1,
+            **forgetting.shown(chosen),
             selected=[] if note else selected[:1] if across else selected,
             across=across,
             checkbox=ACTION_CHECKBOX_NAME,
@@ -110,7 +107,7 @@ class ForgetPage:
     def _crumbs(self, note: Note | None) -> list[tuple[Any, str]]:
         if note is None:
             return []
-        return [(note.key, links.to_page(self.admin.admin_site.name, "note", "change", note.pk))]
+        return [(note.key, links.to_page(self.site, "note", "change", note.pk))]
 
     def _back(self, note: Note | None) -> str:
         return self._crumbs(note)[0][1] if note else self.request.get_full_path()
@@ -119,14 +116,14 @@ class ForgetPage:
         self, chosen: list[forgetting.Chosen], note: Note | None, given: dict[str, Any]
     ) -> None:
         seen = [row for row in chosen if row.updated_at <= given["seen_at"]]
-        count = 0
+        batches = []
         for pk, path, rows in forgetting.by_workspace(seen):
-            count += self._forget_in(Workspace(pk=pk, path=path), rows, note, given["reason"])
-        if count:
-            done = ngettext(
-                "%(count)d note was forgotten.", "%(count)d notes were forgotten.", count
-            )
-            self._say(done % {"count": count}, messages.SUCCESS)
+            workspace = Workspace(pk=pk, path=path)
+            gone = self._forget_in(workspace, rows, note, given["reason"])
+            if gone:
+                batches.append((workspace, gone))
+        if batches:
+            self._say(self._done(batches), messages.SUCCESS)
         if kept := len(chosen) - len(seen):
             self._say(_kept(kept), messages.WARNING)
 
@@ -136,36 +133,37 @@ class ForgetPage:
         rows: list[forgetting.Chosen],
         note: Note | None,
         reason: str,
-    ) -> int:
-        """Forget in one workspace, say what went wrong, and return how many notes are forgotten."""
+    ) -> list[Forgot]:
+        """Forget in one workspace, say what went wrong, and return what is forgotten."""
         try:
-            count = forgetting.forget(
+            gone = forgetting.forget(
                 workspace.path, rows, actor=actor_of(self.request), reason=reason
             )
         except AgentMemoryError as error:
             self._say(f"{workspace.path}: {_failure(error)}", messages.ERROR)
-            return 0
-        if count:
-            self._log(workspace if note is None else note, count, reason)
-        return count
+            return []
+        row, flag = (workspace, CHANGE) if note is None else (note, DELETION)
+        if gone:
+            forgetting.log_forgotten(self.request, row, len(gone), reason, flag=flag)
+        return gone
 
-    def _log(self, what: Workspace | Note, count: int, reason: str) -> None:
-        """Leave one line in Django's log: for the note, or for its workspace with the number."""
-        flag = DELETION if isinstance(what, Note) else CHANGE
-        forgot = ngettext("Forgot %(count)d note.", "Forgot %(count)d notes.", count)
-        message = f"{forgot % {'count': count}} {reason}".strip()
-        log(self.request, [what], flag, message)
+    def _done(self, batches: list[tuple[Workspace, list[Forgot]]]) -> str:
+        """Return how many notes were forgotten, and the ways to undo it where one may."""
+        count = sum(len(gone) for _workspace, gone in batches)
+        several = len(batches) > 1
+        ways = [
+            (
+                links.to_batch(self.site, row.pk, gone[0].revision, gone[-1].revision),
+                _("Undo in %(path)s…") % {"path": row.path} if several else _("Undo…"),
+            )
+            for row, gone in batches[:_MOST_WAYS]
+            if may(self.request, *UNDOING, path=row.path)
+        ]
+        linked = format_html_join("", ' <a href="{}">{}</a>', ways)
+        return format_html("{}{}", forgetting.said(count), linked)
 
     def _say(self, message: object, level: int) -> None:
         self.admin.message_user(self.request, message, level)
-
-
-def _shown_savings(saved: dict[str, int]) -> list[dict[str, Any]]:
-    """Return what the page says of each of the first few workspaces."""
-    return [
-        {"path": path, "characters": size, "tokens": estimated_tokens(size)}
-        for path, size in list(saved.items())[:_MOST_SAVINGS]
-    ]
 
 
 def _failure(error: AgentMemoryError) -> object:

@@ -6,15 +6,25 @@ import datetime
 from collections import defaultdict
 from collections.abc import Iterable
 from itertools import groupby
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from django.db.models import Count, QuerySet
+from django.contrib.admin.models import CHANGE
+from django.db.models import Count, Model, QuerySet
+from django.http import HttpRequest
+from django.utils.translation import ngettext
 
 from django_agent_memory.memory import Memory
 from django_agent_memory.models import IndexEntry, Note
+from django_agent_memory.pruning import forgotten
 from django_agent_memory.results import Forgot
 from django_agent_memory.text import rendering
-from django_agent_memory.writing import Drop
+from django_agent_memory.writing import Change, Drop
+
+from .base import log
+from .shown import key_text
+
+_SAMPLE = 20
+_MOST_SAVINGS = 5
 
 
 class Chosen(NamedTuple):
@@ -97,11 +107,45 @@ def by_workspace(notes: Iterable[Chosen]) -> list[tuple[int, str, list[Chosen]]]
     return [(pk, path, list(group)) for (pk, path), group in grouped]
 
 
-def forget(path: str, notes: Iterable[Chosen], *, actor: str, reason: str) -> int:
-    """Forget notes of one workspace, all or none, and return how many there still were.
+def shown(notes: list[Chosen]) -> dict[str, Any]:
+    """Return what a page says of notes that are about to go: how many, which, what it saves."""
+    saved = saved_characters(notes)
+    return {
+        "total": len(notes),
+        "sample": [(row.path, key_text(row.key), row.updated_at) for row in notes[:_SAMPLE]],
+        "more": max(0, len(notes) - _SAMPLE),
+        "saved": [
+            {"path": path, "characters": size, "tokens": rendering.estimated_tokens(size)}
+            for path, size in list(saved.items())[:_MOST_SAVINGS]
+        ],
+        "more_saved": max(0, len(saved) - _MOST_SAVINGS),
+        "several": len({row.workspace_id for row in notes}) > 1,
+    }
+
+
+def drops(notes: Iterable[Chosen]) -> list[Change]:
+    """Return the changes that forget the notes, each as long as nobody writes to it."""
+    return [Drop(key=note.key, expected_revision=note.revision) for note in notes]
+
+
+def forget(path: str, notes: Iterable[Chosen], *, actor: str, reason: str) -> list[Forgot]:
+    """Forget notes of one workspace, all or none, and return the tombstones, in their order.
 
     Raises `Conflict` where one was written since it was read here, and what `Memory.apply` raises.
     """
-    drops = [Drop(key=note.key, expected_revision=note.revision) for note in notes]
-    outcomes = Memory(path, actor=actor).apply(drops, reason=reason)
-    return sum(1 for outcome in outcomes if isinstance(outcome, Forgot))
+    return forgotten(Memory(path, actor=actor).apply(drops(notes), reason=reason))
+
+
+def log_forgotten(
+    request: HttpRequest, row: Model, count: int, reason: str, *, flag: int = CHANGE
+) -> None:
+    """Leave one line in Django's log, with the number: for the workspace, or for the only note."""
+    forgot = ngettext("Forgot %(count)d note.", "Forgot %(count)d notes.", count)
+    log(request, [row], flag, f"{forgot % {'count': count}} {reason}".strip())
+
+
+def said(count: int) -> str:
+    """Return the sentence that says it was done."""
+    return ngettext("%(count)d note was forgotten.", "%(count)d notes were forgotten.", count) % {
+        "count": count
+    }

@@ -32,3 +32,9 @@ def to_past(site: str, page: str, workspace: str, key: str, **more: int) -> str:
     address = reverse(f"admin:agent_memory_revision_{page}", current_app=site)
     named: dict[str, str | int] = {"workspace": workspace, "key": key, **more}
     return f"{address}?{urlencode(named)}"
+
+
+def to_batch(site: str, workspace_pk: int, first: int, last: int) -> str:
+    """Return the address of the page about what one write forgot, by its revisions."""
+    address = to_page(site, "workspace", "batch", workspace_pk)
+    return f"{address}?{urlencode({'first': first, 'last': last})}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import hashlib
 from typing import Any
 
 from django import forms
@@ -11,23 +10,20 @@ from django.contrib import messages
 from django.contrib.admin.models import CHANGE
 from django.contrib.admin.widgets import AdminTextInputWidget
 from django.db import router
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import HttpResponse, HttpResponseRedirect
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from django_agent_memory import rollback
-from django_agent_memory.exceptions import Busy, Conflict, Refused
-from django_agent_memory.memory import Memory
-from django_agent_memory.models import Revision, Workspace
-from django_agent_memory.results import Restored
-from django_agent_memory.writing import MAX_ACTOR_LENGTH, Restore
+from django_agent_memory.models import Revision
+from django_agent_memory.results import Outcome, Restored
+from django_agent_memory.writing import MAX_ACTOR_LENGTH, Change, Restore
 
-from . import links
-from .access import may
-from .base import actor_of, log
+from .base import log
+from .previewed import PreviewedPage, fingerprint
 from .reasons import ReasonForm
-from .shown import key_text
+from .shown import key_text, key_with_timeline
 
 # It changes notes, brings back forgotten ones and forgets new ones.
 ROLLING_BACK = ("add_note", "change_note", "delete_note")
@@ -62,33 +58,20 @@ class RollbackForm(ReasonForm):
         ) % {"zone": timezone.get_current_timezone_name()}
 
 
-class RollbackPage:
-    """One request to roll back: the form, the preview of what it does, or doing it."""
+Plan = tuple[list[Restore], list[str]]
+"""What is restored, and the keys that are left alone."""
 
-    def __init__(self, model_admin: Any, request: HttpRequest, workspace: Workspace) -> None:
-        self.admin = model_admin
-        self.request = request
-        self.workspace = workspace
-        self.site = model_admin.admin_site.name
-        self.back = links.to_page(self.site, "workspace", "change", workspace.pk)
-        if not model_admin.has_view_permission(request, workspace):
-            self.back = request.path
 
-    def respond(self) -> HttpResponse:
-        """Return the page, or go back to the workspace once it is done."""
-        if self.request.method != "POST":
-            return self._render(RollbackForm())
-        form = RollbackForm(self.request.POST)
-        if not form.is_valid() or "_again" in self.request.POST:
-            return self._render(form)
-        changes, left_alone = self._plan(form)
-        if "confirmed" not in self.request.POST:
-            return self._preview(form, changes, left_alone)
-        if self.request.POST["confirmed"] != _fingerprint(changes):
-            return self._preview_again(form)
-        return self._roll_back(form, changes, left_alone)
+class RollbackPage(PreviewedPage[RollbackForm, Plan]):
+    """One request to roll back."""
 
-    def _plan(self, form: RollbackForm) -> tuple[list[Restore], list[str]]:
+    form_class = RollbackForm
+    out_of_date = gettext_lazy(
+        "Something was written after you looked, so nothing was rolled back. Look again."
+    )
+
+    def plan(self, form: RollbackForm) -> Plan:
+        """Return what undoes all that this actor wrote since."""
         given = form.cleaned_data
         since = given["since"]
         return rollback.plan(
@@ -98,7 +81,15 @@ class RollbackPage:
             using=router.db_for_write(Revision),
         )
 
-    def _render(self, form: RollbackForm, **preview: Any) -> HttpResponse:
+    def changes(self, plan: Plan) -> list[Change]:
+        """Return the restores."""
+        return list(plan[0])
+
+    def ask(self, form: RollbackForm) -> HttpResponse:
+        """Ask whose writes, since when, and why."""
+        return self._render(form, actors=self._actors())
+
+    def _render(self, form: RollbackForm, **more: Any) -> HttpResponse:
         response: HttpResponse = self.admin.page(
             self.request,
             "rollback.html",
@@ -106,9 +97,8 @@ class RollbackPage:
             crumbs=[(self.workspace.path, self.back)],
             form=form,
             workspace=self.workspace,
-            actors=[] if preview else self._actors(),
             back=self.back,
-            **preview,
+            **more,
         )
         return response
 
@@ -119,9 +109,9 @@ class RollbackPage:
         names = set(recent.values_list("actor", flat=True)[:_RECENT_REVISIONS])
         return sorted(names - {""})[:_MOST_ACTORS]
 
-    def _preview(
-        self, form: RollbackForm, changes: list[Restore], left_alone: list[str]
-    ) -> HttpResponse:
+    def preview(self, form: RollbackForm, plan: Plan) -> HttpResponse:
+        """Show what becomes of which keys."""
+        changes, left_alone = plan
         gone = self._forgets([change.revision for change in changes[:_SAMPLE]])
         return self._render(
             form,
@@ -135,16 +125,8 @@ class RollbackPage:
             given=_as_sent(form.cleaned_data),
             actor=key_text(form.cleaned_data["actor"]),
             since=form.cleaned_data["since"],
-            confirmed=_fingerprint(changes),
+            confirmed=fingerprint(changes),
         )
-
-    def _preview_again(self, form: RollbackForm) -> HttpResponse:
-        """Show what it would do by now, where that is not what the person has confirmed."""
-        self._say(
-            _("Something was written after you looked, so nothing was rolled back. Look again."),
-            messages.WARNING,
-        )
-        return self._preview(form, *self._plan(form))
 
     def _forgets(self, numbers: list[int]) -> set[int]:
         """Return which of the revisions hold no note."""
@@ -159,31 +141,12 @@ class RollbackPage:
         return (*self._linked(change.key), effect % {"number": change.revision})
 
     def _linked(self, key: str) -> tuple[Any, str]:
-        """Return a key and the way to its timeline, for those who may look at it."""
-        path = self.workspace.path
-        may_see = may(self.request, "view_revision", path=path)
-        return key_text(key), links.to_past(self.site, "timeline", path, key) if may_see else ""
+        return key_with_timeline(self.request, self.site, self.workspace.path, key)
 
-    def _roll_back(
-        self, form: RollbackForm, changes: list[Restore], left_alone: list[str]
-    ) -> HttpResponse:
-        """Apply the plan that was confirmed: each change holds only where nobody wrote since."""
-        reason = form.cleaned_data["reason"]
-        memory = Memory(self.workspace, actor=actor_of(self.request))
-        try:
-            outcomes = memory.apply(changes, reason=reason)
-        except Conflict:
-            return self._preview_again(form)
-        except Busy:
-            self._say(
-                _("The memory is busy, so nothing was written. Try it again."), messages.ERROR
-            )
-            return self._preview(form, changes, left_alone)
-        except Refused as error:
-            self._say(str(error), messages.ERROR)
-            return self._preview(form, *self._plan(form))
+    def done(self, form: RollbackForm, plan: Plan, outcomes: list[Outcome]) -> HttpResponse:
+        """Say how many notes were rolled back, and go back to the workspace."""
         count = sum(1 for o in outcomes if isinstance(o, Restored) and o.outcome == "restored")
-        self._report(form.cleaned_data, count, len(left_alone))
+        self._report(form.cleaned_data, count, len(plan[1]))
         return HttpResponseRedirect(self.back)
 
     def _report(self, given: dict[str, Any], count: int, left: int) -> None:
@@ -193,18 +156,9 @@ class RollbackPage:
             about = _("Rolled back “%(actor)s” since %(since)s.")
             said = about % {"actor": given["actor"], "since": given["since"].isoformat()}
             log(self.request, [self.workspace], CHANGE, f"{said} {done} {given['reason']}".strip())
-        self._say(done, messages.SUCCESS if count else messages.INFO)
+        self.say(done, messages.SUCCESS if count else messages.INFO)
         if left:
-            self._say(_left_alone(left), messages.WARNING)
-
-    def _say(self, message: object, level: int) -> None:
-        self.admin.message_user(self.request, message, level)
-
-
-def _fingerprint(changes: list[Restore]) -> str:
-    """Return what stands for exactly these changes."""
-    said = repr([(c.key, c.revision, c.expected_revision) for c in changes])
-    return hashlib.sha256(said.encode()).hexdigest()
+            self.say(_left_alone(left), messages.WARNING)
 
 
 def _as_sent(given: dict[str, Any]) -> dict[str, str]:

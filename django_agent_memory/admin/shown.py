@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from django.http import HttpRequest
 from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
 
+from . import links
+from .access import may
 from .marking import marked
 
 LIST_KEY = 80
@@ -20,6 +23,14 @@ def key_text(key: str, *, most: int | None = None) -> SafeString:
     short = key if most is None or len(key) <= most else key[:most] + "…"
     shown = short if is_plain else f"“{short}”"
     return format_html('<bdi class="agent-memory-key">{}</bdi>', marked(shown))
+
+
+def key_with_timeline(
+    request: HttpRequest, site: str, path: str, key: str
+) -> tuple[SafeString, str]:
+    """Return a key and the way to its timeline, "" for those who may not look at that."""
+    may_see = may(request, "view_revision", path=path)
+    return key_text(key), links.to_past(site, "timeline", path, key) if may_see else ""
 
 
 def exact_text(text: str) -> SafeString:

@@ -21,8 +21,10 @@ from django_agent_memory.text.rendering import estimated_tokens, one_line
 from . import links
 from .access import may, may_somewhere, within
 from .base import Crumb, MemoryAdmin, MemoryChangeList
+from .batches import BatchPage
 from .forms import WorkspaceForm
 from .numbers import is_number
+from .prune_page import PRUNING, PrunePage
 from .rolling_back import ROLLING_BACK, RollbackPage
 from .shown import key_text
 from .sizes import growth, index_characters
@@ -86,25 +88,50 @@ class WorkspaceAdmin(MemoryAdmin):
         return ("path",) if obj is not None else ()
 
     def own_urls(self) -> list[URLPattern]:
-        """Return the pages that show what the agent sees, and that roll back what one wrote."""
-        index = self.admin_site.admin_view(self.index_view)
-        rollback = self.admin_site.admin_view(self.rollback_view)
+        """Return the pages that show what the agent sees, that prune, and that undo."""
+        views = {
+            "index": self.index_view,
+            "rollback": self.rollback_view,
+            "prune": self.prune_view,
+            "batch": self.batch_view,
+        }
         return [
-            path("<path:object_id>/index/", index, name="agent_memory_workspace_index"),
-            path("<path:object_id>/rollback/", rollback, name="agent_memory_workspace_rollback"),
+            path(
+                f"<path:object_id>/{name}/",
+                self.admin_site.admin_view(view),
+                name=f"agent_memory_workspace_{name}",
+            )
+            for name, view in views.items()
         ]
 
     def rollback_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
         """Ask whose writes, show what that restores, and once confirmed restore it."""
-        if not may_somewhere(request, *ROLLING_BACK):
+        return self._writing_page(request, object_id, RollbackPage, ROLLING_BACK)
+
+    def prune_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        """Ask which notes may go, show them, and once confirmed forget them."""
+        return self._writing_page(request, object_id, PrunePage, PRUNING)
+
+    def batch_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        """Show what one write forgot, and on POST bring it back."""
+        return self._writing_page(request, object_id, BatchPage, PRUNING)
+
+    def _writing_page(
+        self,
+        request: HttpRequest,
+        object_id: str,
+        page: type[RollbackPage | PrunePage | BatchPage],
+        permissions: tuple[str, ...],
+    ) -> HttpResponse:
+        """Answer for whoever may do this there, whether they may view the workspace or not."""
+        if not may_somewhere(request, *permissions):
             raise PermissionDenied
-        # Whoever may write there, whether they may view the workspace's own row or not.
-        writable = within(request, Workspace.objects.all(), *ROLLING_BACK, workspace="pk")
+        writable = within(request, Workspace.objects.all(), *permissions, workspace="pk")
         found = writable.filter(pk=object_id) if is_number(object_id) else writable.none()
         workspace: Workspace | None = found.first()
         if workspace is None:
             return self._unknown(request)
-        return RollbackPage(self, request, workspace).respond()
+        return page(self, request, workspace).respond()
 
     def _unknown(self, request: HttpRequest) -> HttpResponse:
         self.message_user(request, _("This workspace does not exist."), messages.WARNING)
@@ -141,11 +168,13 @@ class WorkspaceAdmin(MemoryAdmin):
         )
 
     def object_tools(self, request: HttpRequest, obj: Any) -> list[Crumb]:
-        """Return the ways to what the agents see, to the notes, and to undoing what one wrote."""
+        """Return the ways to what the agents see, to the notes, to pruning and to rolling back."""
         site = self.admin_site.name
         tools = [(_("What the agent sees"), links.to_page(site, "workspace", "index", obj.pk))]
         if may(request, "view_note", path=obj.path):
             tools.append((_("Notes"), links.to_list(site, "note", workspace=obj.path)))
+        if may(request, *PRUNING, path=obj.path):
+            tools.append((_("Prune…"), links.to_page(site, "workspace", "prune", obj.pk)))
         if may(request, *ROLLING_BACK, path=obj.path):
             tools.append((_("Roll back…"), links.to_page(site, "workspace", "rollback", obj.pk)))
         return tools

@@ -5,6 +5,7 @@ from .grant import Grant
 from .journal import RecordedCall
 from .note import IndexEntry, Note
 from .posting import NoteContext, Posting
+from .pruning import SavedRule
 from .revision import Revision
 from .usage import NoteUsage
 from .workspace import Workspace
@@ -19,5 +20,6 @@ __all__ = [
     "Posting",
     "RecordedCall",
     "Revision",
+    "SavedRule",
     "Workspace",
 ]

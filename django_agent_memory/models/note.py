@@ -57,6 +57,27 @@ class NoteQuerySet(models.QuerySet["Note"]):
         """Those that are past their expiry and wait for their tombstone."""
         return self.filter(expires_at__lte=now or timezone.now())
 
+    def unwritten_since(self, moment: datetime.datetime) -> NoteQuerySet:
+        """Those last written before it."""
+        return self.filter(updated_at__lt=moment)
+
+    def unrecalled_since(self, moment: datetime.datetime) -> NoteQuerySet:
+        """Those not recalled from then on, as far as that is written already."""
+        same = {"workspace": models.OuterRef("workspace"), "position": models.OuterRef("position")}
+        recalled = NoteUsage.objects.filter(**same, recalled_at__gte=moment)
+        return self.filter(~models.Exists(recalled))
+
+    def repeated_later(self) -> NoteQuerySet:
+        """Those of which a shared note written later says the same, and does not expire before.
+
+        The same is what store compares: body, contexts, slot and source. Of several such notes one
+        is never among these.
+        """
+        lasts = Q(expires_at=None) | Q(expires_at__gte=models.OuterRef("expires_at"))
+        same = {name: models.OuterRef(name) for name in ("workspace", "fingerprint")}
+        later = Note.objects.filter(lasts, **same, revision__gt=models.OuterRef("revision"))
+        return self.filter(models.Exists(later.seen_in("")), fingerprint__gt="")
+
     def flagged(self, flag: str = "") -> NoteQuerySet:
         """Those that a person should look at, for any reason or for this one."""
         notes = self.filter(flags__gt="")
@@ -65,6 +86,10 @@ class NoteQuerySet(models.QuerySet["Note"]):
     def with_size(self) -> NoteQuerySet:
         """Each with `size`: the length of its body in code points."""
         return self.annotate(size=Length("body"))
+
+    def longer_than(self, characters: int) -> NoteQuerySet:
+        """Those whose body has more code points."""
+        return self.alias(characters=Length("body")).filter(characters__gt=characters)
 
     def with_recency(self) -> NoteQuerySet:
         """Each with `recency`: when it was last stored or recalled."""

@@ -10,14 +10,13 @@ from typing import Any, TypedDict, Unpack
 from django.db import router
 
 from django_agent_memory import writing
-from django_agent_memory.exceptions import Conflict, Refused
+from django_agent_memory.exceptions import Refused
 from django_agent_memory.memory import Memory
 from django_agent_memory.models import Note, Workspace
 from django_agent_memory.results import Outcome, Remembered
 
 _CHUNK = 500
 _CHUNK_CHARACTERS = 2_000_000
-_TRIES = 10
 
 Progress = Callable[[int], None]
 """Is called with the number of notes done so far, after each chunk."""
@@ -112,19 +111,15 @@ class SourceMemory:
     def forget_missing(self) -> None:
         """Forget what the source stored before and has not stored now; all of it or nothing."""
         self.flush()
-        for tries_left in reversed(range(_TRIES)):
+
+        def attempt() -> int:
             drops = self._missing()
-            if not drops:
-                return
-            try:
+            if drops:
                 self._apply(drops, reason="No longer in the source.")
-            except Conflict:
-                # Somebody wrote to one of them since they were read: look anew.
-                if not tries_left:
-                    raise
-            else:
-                self.counts["removed"] += len(drops)
-                return
+            return len(drops)
+
+        if removed := writing.replanned(attempt):
+            self.counts["removed"] += removed
 
     def _is_repeated(self, key: str | None, checked: Any) -> bool:
         identity = f"\x00{checked.fingerprint}" if key is None else key

@@ -12,6 +12,7 @@ from .expiry import forget_expired
 from .integrity import find_defects, repair
 from .patience import impatient
 from .removal import erase, prune_revisions, redact
+from .replanning import replanned
 from .sessions import check_session, end_session
 from .statements import upsert
 from .workspaces import WorkspaceValues, configure, create_workspace
@@ -42,5 +43,6 @@ __all__ = [
     "prune_revisions",
     "redact",
     "repair",
+    "replanned",
     "upsert",
 ]

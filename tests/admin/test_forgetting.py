@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 from unittest import mock
 
@@ -12,10 +12,11 @@ from django.contrib.admin.models import CHANGE, DELETION, LogEntry
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
+from django.utils.html import strip_tags
 
 from django_agent_memory.exceptions import Busy
 from django_agent_memory.memory import Memory
-from django_agent_memory.models import IndexEntry, Note, Revision
+from django_agent_memory.models import IndexEntry, Note, Revision, Workspace
 from django_agent_memory.writing import Save
 
 from .browser import fields_of
@@ -30,7 +31,7 @@ def ask(admin: Client, *pks: int, query: str = "", **more: Any) -> Any:
 
 
 def confirm(admin: Client, page: Any, *pks: int, query: str = "", **more: Any) -> Any:
-    fields = {**fields_of(page), **more}
+    fields = {**fields_of(page), "reason": "why", **more}
     fields.pop("q", None)
     if pks:
         fields["_selected_action"] = list(pks)
@@ -38,7 +39,7 @@ def confirm(admin: Client, page: Any, *pks: int, query: str = "", **more: Any) -
 
 
 def messages_of(response: Any) -> list[str]:
-    return [str(message) for message in response.context["messages"]]
+    return [strip_tags(str(message)) for message in response.context["messages"]]
 
 
 def test_django_s_own_delete_is_gone(memory: Memory, admin: Client) -> None:
@@ -63,7 +64,7 @@ def test_the_action_asks_first_and_then_forgets(memory: Memory, admin: Client) -
     assert Note.objects.count() == 3
 
     done = confirm(admin, page, *pks, reason="stale")
-    assert messages_of(done) == ["2 notes were forgotten."]
+    assert messages_of(done) == ["2 notes were forgotten. Undo…"]
     assert memory.keys() == ("c",)
     assert memory.index_note() == "[memory index]\n- c: s"
     last = list(Revision.objects.order_by("number"))[-2:]
@@ -79,7 +80,7 @@ def test_the_page_of_a_note_asks_first_and_then_forgets(memory: Memory, admin: C
     page = admin.get(address)
     assert "1 note will be forgotten" in page.content.decode()
     done = admin.post(address, {**fields_of(page), "reason": "why"}, follow=True)
-    assert messages_of(done) == ["1 note was forgotten."]
+    assert messages_of(done) == ["1 note was forgotten. Undo…"]
     assert memory.recall("k") is None
     assert Revision.objects.latest("number").reason == "why"
     (entry,) = LogEntry.objects.all()
@@ -97,7 +98,7 @@ def test_what_is_written_after_the_look_is_left_alone(memory: Memory, admin: Cli
     done = confirm(admin, page, note_of(memory, "a").pk)
     assert memory.keys() == ("a", "new")
     assert messages_of(done) == [
-        "1 note was forgotten.",
+        "1 note was forgotten. Undo…",
         "2 notes were left alone: they were written after you looked.",
     ]
 
@@ -120,7 +121,7 @@ def test_several_workspaces_each_get_a_line_in_the_log(memory: Memory, admin: Cl
     confirm(admin, ask(admin, pk, select_across="1"))
     assert not Note.objects.exists()
     entries = LogEntry.objects.order_by("object_repr").values_list("object_repr", "change_message")
-    assert list(entries) == [("a", "Forgot 3 notes."), ("b", "Forgot 3 notes.")]
+    assert list(entries) == [("a", "Forgot 3 notes. why"), ("b", "Forgot 3 notes. why")]
 
 
 def test_a_busy_workspace_is_named_and_the_others_are_done(memory: Memory, admin: Client) -> None:
@@ -148,6 +149,43 @@ def test_an_unreadable_time_asks_again(memory: Memory, admin: Client) -> None:
         assert "1 note will be forgotten" in again.content.decode()
     assert confirm(admin, page, reason="x" * 1_001).context["form"].errors
     assert memory.recall("k") is not None
+
+
+def test_many_take_a_reason_and_one_does_not(memory: Memory, admin: Client) -> None:
+    for key in "ab":
+        memory.remember(key, "s", "b")
+    page = ask(admin, note_of(memory, "a").pk)
+    assert page.context["form"]["reason"].build_widget_attrs({})["required"] is True
+    for reason in ("", " ", " \t"):
+        again = confirm(admin, page, reason=reason)
+        assert again.context["form"].errors == {"reason": ["This field is required."]}
+        assert "1 note will be forgotten" in again.content.decode()
+    assert memory.keys() == ("a", "b")
+    address = note_url(memory, "a", "forget")
+    admin.post(address, fields_of(admin.get(address)))
+    assert memory.keys() == ("b",)
+    assert memory.history("a")[-1].reason == ""
+
+
+def test_the_way_to_undo_it_is_offered_to_those_who_may(
+    memory: Memory, admin: Client, member: Callable[..., Client]
+) -> None:
+    for path in [f"w{n}" for n in range(7)]:
+        Memory(path).apply([Save(key=str(n), body="") for n in range(3)])
+    pk = Note.objects.first().pk
+    done = confirm(admin, ask(admin, pk, select_across="1"))
+    (message,) = messages_of(done)
+    named = " ".join(f"Undo in w{n}…" for n in range(5))
+    assert message == f"21 notes were forgotten. {named}"
+    first = Workspace.objects.get(path="w0")
+    way = f"/admin/agent_memory/workspace/{first.pk}/batch/?first=4&amp;last=6"
+    assert f'<a href="{way}">Undo in w0…</a>' in done.content.decode()
+    admin.post(way.replace("&amp;", "&"))
+    assert Memory("w0").keys() == ("0", "1", "2")
+    assert Memory("w1").keys() == ()
+    browser = member("view_note", "delete_note")
+    pk = Note.objects.first().pk
+    assert messages_of(confirm(browser, ask(browser, pk), pk)) == ["1 note was forgotten."]
 
 
 @pytest.mark.parametrize("budget", [None, 0, 60, 200, 10_000])
@@ -208,7 +246,7 @@ def test_twenty_thousand_notes(many: Memory, admin: Client) -> None:
     # Session, user; the list's two filters, count, page and summaries; the notes, lines' count.
     assert len(queries) <= 10
     done = confirm(admin, page)
-    assert messages_of(done) == ["20000 notes were forgotten."]
+    assert messages_of(done) == ["20000 notes were forgotten. Undo…"]
     assert not Note.objects.exists()
     assert not IndexEntry.objects.exists()
     assert Revision.objects.count() == 40_000

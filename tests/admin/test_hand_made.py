@@ -21,7 +21,7 @@ OURS = sorted(
     for model, page in site._registry.items()
     if isinstance(page, MemoryAdmin)
 )
-WITH_ADD = ("agentkey", "grant", "note", "workspace")
+WITH_ADD = ("agentkey", "grant", "note", "savedrule", "workspace")
 BIG = str(2**63 - 1)
 NO_ROWS = ("x", "\0", "1\0", "-1", "1.0", "²", "９９９９", str(2**63), "9" * 20, "9" * 5_000)
 VALUES = ("\0", "\0,a", "(", "[", "x", "", "99999", "9" * 5_000, "null", "{")
@@ -53,7 +53,15 @@ def filters(name: str) -> list[str]:
 
 
 def test_every_page_is_asked() -> None:
-    assert OURS == ["agentkey", "grant", "note", "recordedcall", "revision", "workspace"]
+    assert OURS == [
+        "agentkey",
+        "grant",
+        "note",
+        "recordedcall",
+        "revision",
+        "savedrule",
+        "workspace",
+    ]
 
 
 @pytest.mark.parametrize("name", OURS)
@@ -168,7 +176,8 @@ def test_the_page_of_what_is_no_row(browser: Client, row: str) -> None:
     pages = {
         "agentkey": ("change", "rotate", "revoke"),
         "grant": ("change", "delete"),
-        "workspace": ("change", "index", "rollback"),
+        "savedrule": ("change", "delete"),
+        "workspace": ("change", "index", "rollback", "prune", "batch"),
         **dict.fromkeys(("note", "revision", "recordedcall"), ("change",)),
     }
     for name, views in pages.items():

@@ -90,7 +90,7 @@ assert len(http.get("/memory/notes/").json()["results"]) == 1
 assert http.get("/memory/tools/other/list_memories/").status_code == 404
 reader.delete()
 K = "?workspace=core&key=k"
-PAGES = ["note/", "workspace/", "revision/", "agentkey/", "grant/", "recordedcall/"]
+PAGES = ["note/", "workspace/", "revision/", "agentkey/", "grant/", "recordedcall/", "savedrule/"]
 PAGES += [f"revision/timeline/{K}", f"revision/compare/{K}&a=1&b=2"]
 for page in (*PAGES, f"workspace/{workspace.pk}/index/"):
     assert browser.get(A + page).status_code == 200, page
@@ -103,6 +103,15 @@ asked = {"actor": "ada", "since": "2020-01-01T00:00"}
 preview = browser.post(rollback, asked)
 assert browser.post(rollback, fields_of(preview)).status_code == 302
 assert Memory("core").recall("k") is None
+Memory("core").remember("p", "s", "b", kind="log")
+prune = f"{A}workspace/{workspace.pk}/prune/"
+preview = browser.post(prune, {"kind": "log", "reason": "why"})
+browser.post(prune, {**fields_of(preview), "name": "logs", "_save": "1"})
+batch = browser.post(prune, fields_of(preview))["Location"]
+assert Memory("core").recall("p") is None
+assert browser.post(batch, fields_of(browser.get(batch))).status_code == 302
+assert Memory("core").recall("p").body == "b"
+assert b">logs<" in browser.get(A + "savedrule/").content
 from django.contrib.admin.models import LogEntry
 about = LogEntry.objects.using("default").filter(content_type__model="note")
 assert set(about.values_list("object_repr", flat=True)) == {"k"}

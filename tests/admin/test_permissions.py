@@ -10,7 +10,7 @@ from django.test import Client
 
 from django_agent_memory.admin import links
 from django_agent_memory.memory import Memory
-from django_agent_memory.models import AgentKey, Grant, Note, RecordedCall, Revision
+from django_agent_memory.models import AgentKey, Grant, Note, RecordedCall, Revision, SavedRule
 
 from .browser import fields_of
 from .conftest import note_of, note_url, url, workspace_of
@@ -22,7 +22,12 @@ Member = Callable[..., Client]
 def pages(memory: Memory) -> dict[str, str]:
     memory.remember("k", "s", "the body")
     memory.remember("k", "s", "the new body")
+    memory.remember("gone", "s", "b")
+    memory.forget("gone")
     Memory("core", run="r").recall("k")
+    rule = SavedRule.objects.keep(
+        workspace=workspace_of(memory), name="old", rule={"older_than_days": 9}
+    )
     key, _ = AgentKey.objects.issue(workspace="core", name="scribe")
     grant = Grant.objects.give(workspace="core", group=Group.objects.create(name="desk"))
     return {
@@ -41,6 +46,12 @@ def pages(memory: Memory) -> dict[str, str]:
         "compare": links.to_past("admin", "compare", "core", "k", a=1, b=2),
         "restore": links.to_past("admin", "restore", "core", "k", revision=1),
         "roll back": url("workspace", "rollback", workspace_of(memory)),
+        "prune": url("workspace", "prune", workspace_of(memory)),
+        "batch": url("workspace", "batch", workspace_of(memory)) + "?first=4&last=4",
+        "rules": url("savedrule", "changelist"),
+        "rule": url("savedrule", "change", rule),
+        "add rule": url("savedrule", "add"),
+        "delete rule": url("savedrule", "delete", rule),
         "calls": url("recordedcall", "changelist"),
         "call": url("recordedcall", "change", RecordedCall.objects.get()),
         "add call": url("recordedcall", "add"),
@@ -57,13 +68,14 @@ def pages(memory: Memory) -> dict[str, str]:
     }
 
 
+PRUNING = ("prune", "batch", "rules", "rule", "add rule", "delete rule")
 OF_WORKSPACES = ("workspaces", "workspace", "agent sees")
 ALLOWED = {
     (): set(),
     ("view_note",): {"notes", "note"},
     ("change_note",): {"notes", "note"},
     ("add_note",): {"add note"},
-    ("delete_note",): {"forget"},
+    ("delete_note",): {"forget", *PRUNING},
     ("view_workspace",): {"workspaces", "workspace", "agent sees"},
     ("change_workspace",): {"workspaces", "workspace", "agent sees"},
     ("add_workspace",): {"add workspace"},
@@ -77,7 +89,7 @@ ALLOWED = {
     },
     ("add_note", "change_note"): {"add note", "notes", "note"},
     ("add_note", "change_note", "delete_note"): {
-        *("add note", "notes", "note", "forget", "roll back"),
+        *("add note", "notes", "note", "forget", "roll back", *PRUNING),
     },
     ("view_recordedcall",): {"calls", "call"},
     ("change_recordedcall", "add_recordedcall", "delete_recordedcall"): {"calls", "call"},

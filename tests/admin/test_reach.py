@@ -18,14 +18,22 @@ from django.urls import reverse
 
 from django_agent_memory.admin import links
 from django_agent_memory.memory import Memory
-from django_agent_memory.models import AgentKey, Grant, Note, RecordedCall, Revision, Workspace
+from django_agent_memory.models import (
+    AgentKey,
+    Grant,
+    Note,
+    RecordedCall,
+    Revision,
+    SavedRule,
+    Workspace,
+)
 from django_agent_memory.policy import OF_CREDENTIALS, READS, WRITES, Policy
 
 from .browser import fields_of
 from .conftest import url
 
 HERE, THERE = "here", "there"
-MODELS = ("note", "workspace", "revision", "agentkey", "grant", "recordedcall")
+MODELS = ("note", "workspace", "revision", "agentkey", "grant", "recordedcall", "savedrule")
 
 
 class HereBackend(BaseBackend):
@@ -60,6 +68,9 @@ class Place:
         self.key, _ = AgentKey.objects.issue(workspace=path, name=f"agent-{path}")
         group = Group.objects.create(name=f"group-{path}")
         self.grant = Grant.objects.give(workspace=path, group=group)
+        self.rule = SavedRule.objects.keep(
+            workspace=self.workspace, name=f"rule-{path}", rule={"kind": f"kind-{path}"}
+        )
         self.call = RecordedCall.objects.get(workspace=self.workspace)
 
     def past(self, page: str, **more: int) -> str:
@@ -75,6 +86,10 @@ class Place:
             "workspace history": url("workspace", "history", self.workspace),
             "agent sees": url("workspace", "index", self.workspace),
             "roll back": url("workspace", "rollback", self.workspace),
+            "prune": url("workspace", "prune", self.workspace),
+            "rule": url("savedrule", "change", self.rule),
+            "rule history": url("savedrule", "history", self.rule),
+            "delete rule": url("savedrule", "delete", self.rule),
             "revision": url("revision", "change", self.revision),
             "revision history": url("revision", "history", self.revision),
             "timeline": self.past("timeline"),
@@ -123,7 +138,10 @@ READING = {
     *("note", "note history", "workspace", "workspace history", "agent sees"),
     *("revision", "revision history", "timeline", "compare"),
 }
-WRITING = {*READING, "forget", "roll back", "restore"}
+WRITING = {
+    *(*READING, "forget", "roll back", "restore"),
+    *("prune", "rule", "rule history", "delete rule"),
+}
 MANAGING = {
     *(*WRITING, "key", "key history", "revoke", "replace"),
     *("grant", "grant history", "take grant"),
@@ -174,6 +192,8 @@ def test_the_pages_of_another_are_as_of_one_that_is_not_there(
 def test_lists_show_nothing_of_another(places: dict[str, Place], who: str) -> None:
     browser = WHO[who]()
     seen = {"note", "workspace", "revision"}
+    if who != "reader":
+        seen.add("savedrule")
     if who == "manager":
         seen |= {"agentkey", "grant"}
     for model in MODELS:
@@ -212,7 +232,7 @@ def test_autocomplete_offers_their_own(places: dict[str, Place]) -> None:
 def test_the_index_of_the_admin_lists_what_there_is(places: dict[str, Place]) -> None:
     for who, models in {
         "reader": {"note", "workspace", "revision"},
-        "manager": {"note", "workspace", "revision", "agentkey", "grant"},
+        "manager": {"note", "workspace", "revision", "savedrule", "agentkey", "grant"},
     }.items():
         page = WHO[who]().get("/admin/").content.decode()
         shown = {model for model in MODELS if f"/admin/agent_memory/{model}/" in page}
@@ -292,6 +312,9 @@ def test_a_reader_writes_nothing(places: dict[str, Place]) -> None:
         url("workspace", "change", here.workspace),
         url("workspace", "add"),
         url("workspace", "rollback", here.workspace),
+        url("workspace", "prune", here.workspace),
+        url("workspace", "batch", here.workspace),
+        url("savedrule", "add"),
         here.past("restore", revision=1),
         url("agentkey", "add"),
         url("grant", "add"),
@@ -306,7 +329,7 @@ def test_a_reader_writes_nothing(places: dict[str, Place]) -> None:
 def test_actions_take_only_rows_of_their_own(places: dict[str, Place]) -> None:
     browser = WHO["manager"]()
     for model, action, more in [
-        ("note", "forget_selected", {"seen_at": "2999-01-01T00:00:00Z", "reason": ""}),
+        ("note", "forget_selected", {"seen_at": "2999-01-01T00:00:00Z", "reason": "why"}),
         ("agentkey", "revoke_selected", {}),
         ("grant", "delete_selected", {"post": "yes"}),
     ]:

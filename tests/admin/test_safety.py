@@ -65,11 +65,13 @@ def every_page(admin: Client, memory: Memory) -> dict[str, Any]:
     key = AgentKey.objects.get()
     pages = {
         name: admin.get(url(name, "changelist"))
-        for name in ("note", "workspace", "revision", "agentkey", "grant", "recordedcall")
+        for name in (
+            *("note", "workspace", "revision", "agentkey", "grant", "recordedcall", "savedrule"),
+        )
     }
     pages |= {
         f"add {name}": admin.get(url(name, "add"))
-        for name in ("note", "workspace", "agentkey", "grant")
+        for name in ("note", "workspace", "agentkey", "grant", "savedrule")
     }
     pages |= {
         "note page": admin.get(url("note", "change", note)),

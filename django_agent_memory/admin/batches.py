@@ -1,0 +1,131 @@
+"""The page about what one write forgot: how many notes, why, and one button that undoes it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.admin.models import CHANGE
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from django_agent_memory import undoing
+from django_agent_memory.exceptions import AgentMemoryError, Busy
+from django_agent_memory.memory import Memory
+from django_agent_memory.models import Workspace
+from django_agent_memory.undoing import Batch, Tombstone
+
+from . import links
+from .access import may
+from .base import actor_of, log
+from .numbers import is_number
+from .previewed import BUSY
+from .rolling_back import ROLLING_BACK
+from .shown import exact_text, key_with_timeline
+
+UNDOING = ROLLING_BACK
+_SAMPLE = 20
+
+
+class BatchPage:
+    """One request about a batch: shows it, or undoes it."""
+
+    def __init__(self, model_admin: Any, request: HttpRequest, workspace: Workspace) -> None:
+        self.admin = model_admin
+        self.request = request
+        self.workspace = workspace
+        self.site = model_admin.admin_site.name
+        self.back = links.to_page(self.site, "workspace", "prune", workspace.pk)
+        self.may_undo = may(request, *UNDOING, path=workspace.path)
+
+    def respond(self) -> HttpResponse:
+        """Return the page; on POST undo the batch and show what became of it."""
+        batch = self._batch()
+        if batch is None:
+            self._say(_("There is no such batch."), messages.WARNING)
+            return HttpResponseRedirect(self.back)
+        if self.request.method != "POST":
+            return self._page(batch)
+        if not self.may_undo:
+            raise PermissionDenied
+        self._undo(batch)
+        return HttpResponseRedirect(self.request.get_full_path())
+
+    def _batch(self) -> Batch | None:
+        first, last = (self.request.GET.get(name, "") for name in ("first", "last"))
+        if not (is_number(first) and is_number(last)):
+            return None
+        return undoing.batch_of(self.workspace.path, int(first), int(last))
+
+    def _page(self, batch: Batch) -> HttpResponse:
+        left = len(batch.left_alone)
+        response: HttpResponse = self.admin.page(
+            self.request,
+            "batch.html",
+            title=_("What was forgotten"),
+            crumbs=self._crumbs(),
+            workspace=self.workspace,
+            batch=batch,
+            reason=exact_text(batch.reason),
+            total=len(batch.tombstones),
+            undoable=len(batch.tombstones) - left,
+            left=left,
+            sample=[self._row(stone) for stone in batch.tombstones[:_SAMPLE]],
+            more=max(0, len(batch.tombstones) - _SAMPLE),
+            may_undo=self.may_undo,
+            back=self.back,
+        )
+        return response
+
+    def _crumbs(self) -> list[tuple[Any, str]]:
+        if not self.admin.has_view_permission(self.request, self.workspace):
+            return [(_("Prune"), self.back)]
+        page = links.to_page(self.site, "workspace", "change", self.workspace.pk)
+        return [(self.workspace.path, page), (_("Prune"), self.back)]
+
+    def _row(self, stone: Tombstone) -> tuple[Any, str, str]:
+        """Return a key, its timeline, and what stands in the way of bringing it back."""
+        if not stone.has_text:
+            state = _("its text was redacted or removed")
+        elif stone.was_written_since:
+            state = _("written since")
+        else:
+            state = _("forgotten")
+        path = self.workspace.path
+        return (*key_with_timeline(self.request, self.site, path, stone.key), state)
+
+    def _undo(self, batch: Batch) -> None:
+        memory = Memory(self.workspace, actor=actor_of(self.request))
+        reason = f"Undo of revisions {batch.first} to {batch.last}"
+        try:
+            done = undoing.undo(memory, batch.first, batch.last, reason=reason)
+        except AgentMemoryError as error:
+            self._say(BUSY if isinstance(error, Busy) else str(error), messages.ERROR)
+            return
+        count = len(done.restored)
+        sentence = _brought_back(count)
+        if count:
+            log(self.request, [self.workspace], CHANGE, sentence)
+        self._say(sentence, messages.SUCCESS if count else messages.INFO)
+        if done.left_alone:
+            self._say(_left_alone(len(done.left_alone)), messages.WARNING)
+
+    def _say(self, message: object, level: int) -> None:
+        self.admin.message_user(self.request, message, level)
+
+
+def _brought_back(count: int) -> str:
+    return ngettext(
+        "%(count)d note was brought back.", "%(count)d notes were brought back.", count
+    ) % {"count": count}
+
+
+def _left_alone(count: int) -> str:
+    return ngettext(
+        "%(count)d key was left alone: it was written since, or its text was redacted or removed.",
+        "%(count)d keys were left alone: they were written since, or their text was redacted or "
+        "removed.",
+        count,
+    ) % {"count": count}

@@ -1,0 +1,125 @@
+"""Pages that ask for a choice, show what it does, and then do exactly what was shown."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from typing import Any, ClassVar, Generic, TypeVar
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.utils.translation import gettext_lazy
+
+from django_agent_memory.exceptions import Busy, Conflict, Refused
+from django_agent_memory.memory import Memory
+from django_agent_memory.models import Workspace
+from django_agent_memory.results import Outcome
+from django_agent_memory.writing import Change
+
+from . import links
+from .base import actor_of
+from .reasons import ReasonForm
+
+BUSY = gettext_lazy("The memory is busy, so nothing was written. Try it again.")
+
+Form = TypeVar("Form", bound=ReasonForm)
+Plan = TypeVar("Plan")
+
+
+class PreviewedPage(Generic[Form, Plan]):
+    """One request about a workspace: the form, the preview of what it does, or doing it.
+
+    A `Plan` is all that the preview shows; the changes in it are what is done. The preview sends
+    the fingerprint of them along, and where they are others by then, it is shown anew.
+    """
+
+    form_class: type[Form]
+    # What is said where they are others.
+    out_of_date: ClassVar[Any]
+
+    def __init__(self, model_admin: Any, request: HttpRequest, workspace: Workspace) -> None:
+        self.admin = model_admin
+        self.request = request
+        self.workspace = workspace
+        self.site = model_admin.admin_site.name
+        self.back = links.to_page(self.site, "workspace", "change", workspace.pk)
+        if not model_admin.has_view_permission(request, workspace):
+            self.back = request.path
+
+    def respond(self) -> HttpResponse:
+        """Return the page, or go on to another once it is done."""
+        if self.request.method != "POST":
+            return self.ask(self.new_form())
+        form = self.form_class(self.request.POST)
+        if not form.is_valid() or "_again" in self.request.POST:
+            return self.ask(form)
+        return self.answer(form)
+
+    def answer(self, form: Form) -> HttpResponse:
+        """Show what a valid form does, or do it where exactly that was confirmed."""
+        plan = self.plan(form)
+        if "confirmed" not in self.request.POST:
+            return self.preview(form, plan)
+        if self.request.POST["confirmed"] != fingerprint(self.changes(plan)):
+            return self._preview_again(form)
+        return self._carry_out(form, plan)
+
+    # What each page says for itself
+
+    def new_form(self) -> Form:
+        """Return the form that nothing was typed into."""
+        return self.form_class()
+
+    def plan(self, form: Form) -> Plan:
+        """Return what the choice does by now."""
+        raise NotImplementedError
+
+    def changes(self, plan: Plan) -> list[Change]:
+        """Return the changes of the plan."""
+        raise NotImplementedError
+
+    def ask(self, form: Form) -> HttpResponse:
+        """Return the page with the form."""
+        raise NotImplementedError
+
+    def preview(self, form: Form, plan: Plan) -> HttpResponse:
+        """Return the page that shows the plan."""
+        raise NotImplementedError
+
+    def done(self, form: Form, plan: Plan, outcomes: list[Outcome]) -> HttpResponse:
+        """Say what was done, and go on."""
+        raise NotImplementedError
+
+    # How
+
+    def _preview_again(self, form: Form) -> HttpResponse:
+        """Show what it would do by now, where that is not what the person has confirmed."""
+        self.say(self.out_of_date, messages.WARNING)
+        return self.preview(form, self.plan(form))
+
+    def _carry_out(self, form: Form, plan: Plan) -> HttpResponse:
+        """Apply the plan that was confirmed: each change holds only where nobody wrote since."""
+        memory = Memory(self.workspace, actor=actor_of(self.request))
+        try:
+            outcomes = memory.apply(self.changes(plan), reason=form.cleaned_data["reason"])
+        except Conflict:
+            return self._preview_again(form)
+        except Busy:
+            self.say(BUSY, messages.ERROR)
+            return self.preview(form, plan)
+        except Refused as error:
+            self.say(str(error), messages.ERROR)
+            return self.preview(form, self.plan(form))
+        return self.done(form, plan, outcomes)
+
+    def say(self, message: object, level: int) -> None:
+        """Put a message on top of the next page."""
+        self.admin.message_user(self.request, message, level)
+
+
+def fingerprint(changes: Iterable[Change]) -> str:
+    """Return what stands for exactly these changes."""
+    digest = hashlib.sha256()
+    for change in changes:
+        digest.update(repr(change).encode())
+    return digest.hexdigest()

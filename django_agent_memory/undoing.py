@@ -1,0 +1,121 @@
+"""Undoing a batch: the notes that one write forgot, brought back as they were.
+
+A batch is a run of revisions, which follow one another because they were written together.
+"""
+
+from __future__ import annotations
+
+import datetime
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from django.db import router
+from django.db.models import Exists, OuterRef, Subquery
+
+from . import writing
+from .memory import Memory
+from .models import Revision
+from .results import Restored, RolledBack
+from .writing import Restore
+
+
+class Tombstone(NamedTuple):
+    """A key that the batch forgot, and what may stand in the way of bringing it back."""
+
+    key: str
+    number: int
+    """The revision that forgot it."""
+    before: int | None
+    """The revision that it said before; None where retention took that."""
+    was_redacted: bool | None
+    was_written_since: bool
+
+    @property
+    def has_text(self) -> bool:
+        """Whether the history still has what the key said before."""
+        return self.before is not None and not self.was_redacted
+
+    @property
+    def is_undoable(self) -> bool:
+        """Whether it has, and nobody wrote to the key since."""
+        return self.has_text and not self.was_written_since
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Batch:
+    """What one write forgot, in the order of its revisions, which is that of the keys."""
+
+    first: int
+    last: int
+    actor: str
+    reason: str
+    created_at: datetime.datetime
+    tombstones: list[Tombstone]
+
+    @property
+    def restores(self) -> list[Restore]:
+        """The changes that undo it; each holds only where there is no note again."""
+        return [
+            Restore(key=stone.key, revision=stone.before or 0, expected_revision=0)
+            for stone in self.tombstones
+            if stone.is_undoable
+        ]
+
+    @property
+    def left_alone(self) -> list[str]:
+        """The keys that an undo does not touch."""
+        return [stone.key for stone in self.tombstones if not stone.is_undoable]
+
+
+def batch_of(path: str, first: int, last: int, *, using: str | None = None) -> Batch | None:
+    """Return what the write of revision `first` forgot, up to revision `last`; None if nothing.
+
+    Of what all share. Two statements at any number of notes, and no text is read.
+    """
+    revisions = Revision.objects.using(using or router.db_for_write(Revision))
+    revisions = revisions.filter(workspace__path=path)
+    shared = revisions.seen_in("")
+    forgets = shared.filter(operation=Revision.Operation.FORGET)
+    head = (
+        forgets.filter(number=first, number__lte=last)
+        .values("actor", "reason", "created_at")
+        .first()
+    )
+    if head is None:
+        return None
+    # One write has one time and one name, whatever else is in the run.
+    together = forgets.filter(actor=head["actor"], created_at=head["created_at"])
+    same = Revision.objects.using(revisions.db).filter(
+        workspace=OuterRef("workspace"), key=OuterRef("key")
+    )
+    earlier = same.seen_in("").filter(number__lt=OuterRef("number")).order_by("-number")
+    rows = together.filter(number__range=(first, last)).annotate(
+        before=Subquery(earlier.values("number")[:1]),
+        was_redacted=Subquery(earlier.values("redacted")[:1]),
+        was_written_since=Exists(same.filter(number__gt=OuterRef("number"))),
+    )
+    names = ("key", "number", "before", "was_redacted", "was_written_since")
+    tombstones = [Tombstone(*row) for row in rows.order_by("number").values_list(*names)]
+    return Batch(first=first, last=last, **head, tombstones=tombstones)
+
+
+def undo(memory: Memory, first: int, last: int, *, reason: str = "") -> RolledBack:
+    """Bring back, in one write, what the batch forgot; see `batch_of`.
+
+    Left alone is what was written since, what was redacted, and what retention took: so that to
+    undo twice does nothing the second time. Raises what `Memory.apply` raises.
+    """
+
+    def attempt() -> RolledBack:
+        batch = batch_of(memory.path, first, last, using=memory.using)
+        if batch is None:
+            return RolledBack(restored=(), left_alone=())
+        outcomes = memory.apply(batch.restores, reason=reason)
+        restored = tuple(
+            outcome
+            for outcome in outcomes
+            if isinstance(outcome, Restored) and outcome.outcome == "restored"
+        )
+        return RolledBack(restored=restored, left_alone=tuple(batch.left_alone))
+
+    return writing.replanned(attempt)
