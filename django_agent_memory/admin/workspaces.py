@@ -14,7 +14,6 @@ from django.urls import URLPattern, path
 from django.utils.html import format_html
 from django.utils.translation import gettext_lazy as _
 
-from django_agent_memory.memory import Memory
 from django_agent_memory.models import IndexEntry, Note, Workspace
 from django_agent_memory.text.rendering import estimated_tokens, one_line
 
@@ -23,11 +22,12 @@ from .access import may, may_somewhere, within
 from .base import Crumb, MemoryAdmin, MemoryChangeList
 from .forms import WorkspaceForm
 from .numbers import is_number
+from .overview_page import OverviewPage
 from .rolling_back import ROLLING_BACK, RollbackPage
-from .shown import key_text
-from .sizes import growth, index_characters
+from .sizes import index_characters
 
-_SAMPLE = 20
+# Page, name and permissions of what can be done to a whole workspace.
+_ACTIONS = [("rollback", _("Roll back…"), ROLLING_BACK)]
 
 
 class WorkspaceChangeList(MemoryChangeList):
@@ -86,12 +86,19 @@ class WorkspaceAdmin(MemoryAdmin):
         return ("path",) if obj is not None else ()
 
     def own_urls(self) -> list[URLPattern]:
-        """Return the pages that show what the agent sees, and that roll back what one wrote."""
-        index = self.admin_site.admin_view(self.index_view)
-        rollback = self.admin_site.admin_view(self.rollback_view)
+        """Return the page of a workspace, the index as a file, and what can be done there."""
+        views = {
+            "index": self.index_view,
+            "index_text": self.index_text_view,
+            "rollback": self.rollback_view,
+        }
         return [
-            path("<path:object_id>/index/", index, name="agent_memory_workspace_index"),
-            path("<path:object_id>/rollback/", rollback, name="agent_memory_workspace_rollback"),
+            path(
+                f"<path:object_id>/{name.replace('_', '-')}/",
+                self.admin_site.admin_view(view),
+                name=f"agent_memory_workspace_{name}",
+            )
+            for name, view in views.items()
         ]
 
     def rollback_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
@@ -111,44 +118,40 @@ class WorkspaceAdmin(MemoryAdmin):
         return HttpResponseRedirect(links.to_list(self.admin_site.name, "workspace"))
 
     def index_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        """Show the index text exactly as it is put into an agent's context."""
+        """Show the index text exactly as it is put into an agent's context, and all about it."""
+        page = self._overview(request, object_id)
+        return self._unknown(request) if page is None else page.respond()
+
+    def index_text_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        """Return the whole index text as a file."""
+        page = self._overview(request, object_id)
+        return self._unknown(request) if page is None else page.as_text()
+
+    def _overview(self, request: HttpRequest, object_id: str) -> OverviewPage | None:
         if not self.has_view_permission(request):
             raise PermissionDenied
         workspace: Workspace | None = self.get_object(request, object_id)
         if workspace is None or not self.has_view_permission(request, workspace):
-            return self._unknown(request)
-        memory = Memory(workspace)
-        text, stats = memory.index_note(), memory.stats()
-        dangling = _entries_without_note(workspace)
-        site = self.admin_site.name
-        return self.page(
-            request,
-            "what_the_agent_sees.html",
-            title=_("What the agent sees"),
-            crumbs=[(workspace.path, links.to_page(site, "workspace", "change", workspace.pk))],
-            workspace=workspace,
-            text=text,
-            stats=stats,
-            growth=growth(stats),
-            notes_url=links.to_list(site, "note", workspace=workspace.path),
-            can_see_notes=may(request, "view_note", path=workspace.path),
-            can_add_notes=may(request, "add_note", path=workspace.path),
-            dangling=[
-                (key_text(key), links.to_add(site, "note", workspace=workspace.pk, key=key))
-                for key in dangling[:_SAMPLE]
-            ],
-            dangling_total=len(dangling),
-        )
+            return None
+        return OverviewPage(self, request, workspace)
 
     def object_tools(self, request: HttpRequest, obj: Any) -> list[Crumb]:
-        """Return the ways to what the agents see, to the notes, and to undoing what one wrote."""
+        """Return the ways to what the agents see, to the notes, and to what can be done there."""
         site = self.admin_site.name
         tools = [(_("What the agent sees"), links.to_page(site, "workspace", "index", obj.pk))]
-        if may(request, "view_note", path=obj.path):
-            tools.append((_("Notes"), links.to_list(site, "note", workspace=obj.path)))
-        if may(request, *ROLLING_BACK, path=obj.path):
-            tools.append((_("Roll back…"), links.to_page(site, "workspace", "rollback", obj.pk)))
-        return tools
+        return tools + self.actions_on(request, obj)
+
+    def actions_on(self, request: HttpRequest, workspace: Workspace) -> list[Crumb]:
+        """Return the ways to the notes and to what this user may do to all of them."""
+        site = self.admin_site.name
+        tools: list[Crumb] = []
+        if may(request, "view_note", path=workspace.path):
+            tools.append((_("Notes"), links.to_list(site, "note", workspace=workspace.path)))
+        return tools + [
+            (name, links.to_page(site, "workspace", page, workspace.pk))
+            for page, name, permissions in _ACTIONS
+            if may(request, *permissions, path=workspace.path)
+        ]
 
     @admin.display(description=_("title"), ordering="title")
     def shown_title(self, workspace: Any) -> str:
@@ -188,10 +191,3 @@ def _count_of(rows: QuerySet[Any]) -> Coalesce:
     rows = rows.filter(workspace=OuterRef("pk")).order_by().values("workspace")
     count = rows.annotate(n=Count("pk")).values("n")
     return Coalesce(Subquery(count, output_field=IntegerField()), 0)
-
-
-def _entries_without_note(workspace: Workspace) -> list[str]:
-    """Return the keys whose line agents see although there is nothing to recall."""
-    noted = Note.objects.filter(workspace=workspace).values("key")
-    entries = IndexEntry.objects.filter(workspace=workspace).exclude(key__in=noted)
-    return list(entries.order_by("key").values_list("key", flat=True))
