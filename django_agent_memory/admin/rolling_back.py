@@ -8,10 +8,9 @@ from typing import Any
 
 from django import forms
 from django.contrib import messages
-from django.contrib.admin.models import CHANGE
 from django.contrib.admin.widgets import AdminTextInputWidget
 from django.db import router
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import HttpResponse, HttpResponseRedirect
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
@@ -19,13 +18,13 @@ from django.utils.translation import gettext_lazy, ngettext
 from django_agent_memory import rollback
 from django_agent_memory.exceptions import Busy, Conflict, Refused
 from django_agent_memory.memory import Memory
-from django_agent_memory.models import Revision, Workspace
+from django_agent_memory.models import Revision
 from django_agent_memory.results import Restored
 from django_agent_memory.writing import MAX_ACTOR_LENGTH, Restore
 
 from . import links
-from .access import may
-from .base import actor_of, log
+from .action_page import ActionPage
+from .base import actor_of
 from .reasons import ReasonForm
 from .shown import key_text
 
@@ -62,22 +61,17 @@ class RollbackForm(ReasonForm):
         ) % {"zone": timezone.get_current_timezone_name()}
 
 
-class RollbackPage:
+class RollbackPage(ActionPage):
     """One request to roll back: the form, the preview of what it does, or doing it."""
 
-    def __init__(self, model_admin: Any, request: HttpRequest, workspace: Workspace) -> None:
-        self.admin = model_admin
-        self.request = request
-        self.workspace = workspace
-        self.site = model_admin.admin_site.name
-        self.back = links.to_page(self.site, "workspace", "change", workspace.pk)
-        if not model_admin.has_view_permission(request, workspace):
-            self.back = request.path
+    name = "rollback"
+    permissions = ROLLING_BACK
 
     def respond(self) -> HttpResponse:
         """Return the page, or go back to the workspace once it is done."""
         if self.request.method != "POST":
-            return self._render(RollbackForm())
+            known = {name: self.request.GET.get(name) for name in ("actor", "since")}
+            return self._render(RollbackForm(initial=known))
         form = RollbackForm(self.request.POST)
         if not form.is_valid() or "_again" in self.request.POST:
             return self._render(form)
@@ -99,18 +93,13 @@ class RollbackPage:
         )
 
     def _render(self, form: RollbackForm, **preview: Any) -> HttpResponse:
-        response: HttpResponse = self.admin.page(
-            self.request,
+        return self.render(
             "rollback.html",
             title=_("Roll back an actor"),
-            crumbs=[(self.workspace.path, self.back)],
             form=form,
-            workspace=self.workspace,
             actors=[] if preview else self._actors(),
-            back=self.back,
             **preview,
         )
-        return response
 
     def _actors(self) -> list[str]:
         """Return who wrote the last 2,000 revisions."""
@@ -140,7 +129,7 @@ class RollbackPage:
 
     def _preview_again(self, form: RollbackForm) -> HttpResponse:
         """Show what it would do by now, where that is not what the person has confirmed."""
-        self._say(
+        self.say(
             _("Something was written after you looked, so nothing was rolled back. Look again."),
             messages.WARNING,
         )
@@ -161,7 +150,7 @@ class RollbackPage:
     def _linked(self, key: str) -> tuple[Any, str]:
         """Return a key and the way to its timeline, for those who may look at it."""
         path = self.workspace.path
-        may_see = may(self.request, "view_revision", path=path)
+        may_see = self.may("view_revision")
         return key_text(key), links.to_past(self.site, "timeline", path, key) if may_see else ""
 
     def _roll_back(
@@ -174,13 +163,11 @@ class RollbackPage:
             outcomes = memory.apply(changes, reason=reason)
         except Conflict:
             return self._preview_again(form)
-        except Busy:
-            self._say(
-                _("The memory is busy, so nothing was written. Try it again."), messages.ERROR
-            )
+        except Busy as error:
+            self.say_failure(error)
             return self._preview(form, changes, left_alone)
         except Refused as error:
-            self._say(str(error), messages.ERROR)
+            self.say_failure(error)
             return self._preview(form, *self._plan(form))
         count = sum(1 for o in outcomes if isinstance(o, Restored) and o.outcome == "restored")
         self._report(form.cleaned_data, count, len(left_alone))
@@ -192,13 +179,10 @@ class RollbackPage:
         if count:
             about = _("Rolled back “%(actor)s” since %(since)s.")
             said = about % {"actor": given["actor"], "since": given["since"].isoformat()}
-            log(self.request, [self.workspace], CHANGE, f"{said} {done} {given['reason']}".strip())
-        self._say(done, messages.SUCCESS if count else messages.INFO)
+            self.log(f"{said} {done}", given["reason"])
+        self.say(done, messages.SUCCESS if count else messages.INFO)
         if left:
-            self._say(_left_alone(left), messages.WARNING)
-
-    def _say(self, message: object, level: int) -> None:
-        self.admin.message_user(self.request, message, level)
+            self.say(_left_alone(left), messages.WARNING)
 
 
 def _fingerprint(changes: list[Restore]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from django.contrib import admin, messages
@@ -19,15 +20,24 @@ from django_agent_memory.text.rendering import estimated_tokens, one_line
 
 from . import links
 from .access import may, may_somewhere, within
+from .action_page import ActionPage
 from .base import Crumb, MemoryAdmin, MemoryChangeList
+from .checking import CheckPage
+from .clearing import ClearPage
+from .ending_sessions import SessionsPage
 from .forms import WorkspaceForm
 from .numbers import is_number
 from .overview_page import OverviewPage
-from .rolling_back import ROLLING_BACK, RollbackPage
+from .rolling_back import RollbackPage
 from .sizes import index_characters
 
-# Page, name and permissions of what can be done to a whole workspace.
-_ACTIONS = [("rollback", _("Roll back…"), ROLLING_BACK)]
+_ACTIONS: list[tuple[type[ActionPage], Any]] = [
+    (CheckPage, _("Check and repair…")),
+    (RollbackPage, _("Roll back…")),
+    (SessionsPage, _("End sessions…")),
+    (ClearPage, _("Forget all notes…")),
+]
+"""What can be done to a whole workspace, with the names of the ways there."""
 
 
 class WorkspaceChangeList(MemoryChangeList):
@@ -87,11 +97,9 @@ class WorkspaceAdmin(MemoryAdmin):
 
     def own_urls(self) -> list[URLPattern]:
         """Return the page of a workspace, the index as a file, and what can be done there."""
-        views = {
-            "index": self.index_view,
-            "index_text": self.index_text_view,
-            "rollback": self.rollback_view,
-        }
+        views: dict[str, Any] = {"index": self.index_view, "index_text": self.index_text_view}
+        for page, _name in _ACTIONS:
+            views[page.name] = partial(self.action_view, page=page)
         return [
             path(
                 f"<path:object_id>/{name.replace('_', '-')}/",
@@ -101,17 +109,19 @@ class WorkspaceAdmin(MemoryAdmin):
             for name, view in views.items()
         ]
 
-    def rollback_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        """Ask whose writes, show what that restores, and once confirmed restore it."""
-        if not may_somewhere(request, *ROLLING_BACK):
+    def action_view(
+        self, request: HttpRequest, object_id: str, *, page: type[ActionPage]
+    ) -> HttpResponse:
+        """Show a page that does something to a whole workspace, or do it."""
+        if not may_somewhere(request, *page.permissions):
             raise PermissionDenied
-        # Whoever may write there, whether they may view the workspace's own row or not.
-        writable = within(request, Workspace.objects.all(), *ROLLING_BACK, workspace="pk")
-        found = writable.filter(pk=object_id) if is_number(object_id) else writable.none()
+        # Whoever may do it there, whether they may view the workspace's own row or not.
+        reached = within(request, Workspace.objects.all(), *page.permissions, workspace="pk")
+        found = reached.filter(pk=object_id) if is_number(object_id) else reached.none()
         workspace: Workspace | None = found.first()
         if workspace is None:
             return self._unknown(request)
-        return RollbackPage(self, request, workspace).respond()
+        return page(self, request, workspace).respond()
 
     def _unknown(self, request: HttpRequest) -> HttpResponse:
         self.message_user(request, _("This workspace does not exist."), messages.WARNING)
@@ -148,9 +158,9 @@ class WorkspaceAdmin(MemoryAdmin):
         if may(request, "view_note", path=workspace.path):
             tools.append((_("Notes"), links.to_list(site, "note", workspace=workspace.path)))
         return tools + [
-            (name, links.to_page(site, "workspace", page, workspace.pk))
-            for page, name, permissions in _ACTIONS
-            if may(request, *permissions, path=workspace.path)
+            (name, links.to_page(site, "workspace", page.name, workspace.pk))
+            for page, name in _ACTIONS
+            if may(request, *page.permissions, path=workspace.path)
         ]
 
     @admin.display(description=_("title"), ordering="title")

@@ -67,7 +67,7 @@ def test_it_counts_what_to_look_at(memory: Memory, admin: Client) -> None:
     shown = text_of(page_of(admin, memory))
     assert (
         "Never recalled 3 Neither written nor recalled for 90 days 2 Flagged 1 "
-        "Expired, not yet removed 2 Private notes of sessions 3 of 2 sessions Last write" in shown
+        "Expired, not yet removed 2 Private notes of sessions 3 in 2 sessions Last write" in shown
     )
 
 

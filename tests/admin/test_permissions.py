@@ -40,7 +40,11 @@ def pages(memory: Memory) -> dict[str, str]:
         "timeline": links.to_past("admin", "timeline", "core", "k"),
         "compare": links.to_past("admin", "compare", "core", "k", a=1, b=2),
         "restore": links.to_past("admin", "restore", "core", "k", revision=1),
+        "index as text": url("workspace", "index_text", workspace_of(memory)),
         "roll back": url("workspace", "rollback", workspace_of(memory)),
+        "clear": url("workspace", "clear", workspace_of(memory)),
+        "sessions": url("workspace", "sessions", workspace_of(memory)),
+        "check": url("workspace", "check", workspace_of(memory)),
         "calls": url("recordedcall", "changelist"),
         "call": url("recordedcall", "change", RecordedCall.objects.get()),
         "add call": url("recordedcall", "add"),
@@ -57,15 +61,15 @@ def pages(memory: Memory) -> dict[str, str]:
     }
 
 
-OF_WORKSPACES = ("workspaces", "workspace", "agent sees")
+OF_WORKSPACES = ("workspaces", "workspace", "agent sees", "index as text")
 ALLOWED = {
     (): set(),
-    ("view_note",): {"notes", "note"},
+    ("view_note",): {"notes", "note", "check"},
     ("change_note",): {"notes", "note"},
     ("add_note",): {"add note"},
-    ("delete_note",): {"forget"},
-    ("view_workspace",): {"workspaces", "workspace", "agent sees"},
-    ("change_workspace",): {"workspaces", "workspace", "agent sees"},
+    ("delete_note",): {"forget", "clear", "sessions"},
+    ("view_workspace",): {*OF_WORKSPACES},
+    ("change_workspace",): {*OF_WORKSPACES},
     ("add_workspace",): {"add workspace"},
     ("delete_workspace",): set(),
     ("view_revision",): {"revisions", "revision", "timeline", "compare"},
@@ -77,7 +81,7 @@ ALLOWED = {
     },
     ("add_note", "change_note"): {"add note", "notes", "note"},
     ("add_note", "change_note", "delete_note"): {
-        *("add note", "notes", "note", "forget", "roll back"),
+        *("add note", "notes", "note", "forget", "roll back", "clear", "sessions"),
     },
     ("view_recordedcall",): {"calls", "call"},
     ("change_recordedcall", "add_recordedcall", "delete_recordedcall"): {"calls", "call"},
