@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from django.db.models import Case, Count, Exists, IntegerField, OuterRef, Q, QuerySet, Sum, When
@@ -74,14 +75,12 @@ def size_of(workspace: Workspace, shown: Shown, counts: dict[str, int]) -> Size:
         return Size(
             stats.notes, stats.lines, stats.shown, stats.characters, stats.tokens, stats=stats
         )
-    entries = index_entries(workspace.path, using=IndexEntry.objects.all().db)
-    sums = entries.order_by().aggregate(lines=Count("pk"), characters=_characters())
-    lines, characters = sums["lines"], len(rendering.INDEX_HEADER) + (sums["characters"] or 0)
-    fits: int = lines
-    if workspace.index_budget is not None and characters > workspace.index_budget:
-        fits, characters = lines * workspace.index_budget // characters, workspace.index_budget
+    sums = _entries_of(workspace).order_by().aggregate(lines=Count("pk"), characters=_characters())
+    whole = _about(sums["characters"], None)
+    characters = _about(sums["characters"], workspace.index_budget)
+    lines: int = sums["lines"]
     tokens = rendering.estimated_tokens(characters)
-    return Size(counts["notes"], lines, fits, characters, tokens, stats=None)
+    return Size(counts["notes"], lines, lines * characters // whole, characters, tokens, None)
 
 
 def counts_of(workspace: Workspace) -> dict[str, int]:
@@ -121,8 +120,7 @@ def dearest_lines(workspace: Workspace) -> list[Line]:
 
     They are found by the length of key and summary as stored, and measured as rendered.
     """
-    entries = index_entries(workspace.path, using=IndexEntry.objects.all().db)
-    longest = list(entries.order_by(_length().desc(), "key")[:DEAREST])
+    longest = list(_entries_of(workspace).order_by(_length().desc(), "key")[:DEAREST])
     notes = Note.objects.filter(workspace=workspace, key__in=[key for key, _ in longest])
     ids = dict(notes.seen_in("").values_list("key", "pk"))
     lines = [
@@ -146,14 +144,32 @@ def dangling_keys(workspace: Workspace) -> tuple[list[str], int]:
     return (list(sample) if total else []), total
 
 
-def about_characters(entries: QuerySet[IndexEntry, Any]) -> dict[int, tuple[int, int]]:
-    """Return lines and characters of the index of each workspace that the entries are of.
+def about_sizes(workspaces: Sequence[Workspace]) -> dict[int, tuple[int, int]]:
+    """Return lines and characters of the index of each workspace that has one, in one statement.
 
     The characters as SQL counts them: as in `Size` where it is about.
     """
-    grouped = entries.order_by().values_list("workspace").annotate(Count("pk"), _characters())
-    header = len(rendering.INDEX_HEADER)
-    return {pk: (lines, header + (characters or 0)) for pk, lines, characters in grouped}
+    budgets = {workspace.pk: workspace.index_budget for workspace in workspaces}
+    # A part for each: of all at once, planners look for the note of every entry.
+    parts = [
+        _entries_of(workspace)
+        .order_by()
+        .values_list("workspace")
+        .annotate(lines=Count("pk"), characters=_characters())
+        for workspace in workspaces
+    ]
+    rows = parts[0].union(*parts[1:], all=True) if parts else ()
+    return {pk: (lines, _about(characters, budgets[pk])) for pk, lines, characters in rows}
+
+
+def _entries_of(workspace: Workspace) -> QuerySet[IndexEntry, Any]:
+    return index_entries(workspace.path, using=IndexEntry.objects.all().db)
+
+
+def _about(characters: int | None, budget: int | None) -> int:
+    """Return the length of the text with lines of so many characters."""
+    whole = len(rendering.INDEX_HEADER) + (characters or 0)
+    return whole if budget is None else min(whole, budget)
 
 
 def _characters() -> Sum:
