@@ -8,6 +8,7 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
+from django_agent_memory.conf import conf
 from django_agent_memory.index import read_index
 from django_agent_memory.models import IndexEntry, Revision, Workspace
 
@@ -46,9 +47,11 @@ class OverviewPage:
             workspace=workspace,
             text=marked(shown.text),
             is_whole=shown.is_whole,
+            most_shown=overview.MOST_SHOWN,
             stats=size,
             growth=growth(size.stats) if size.stats is not None else "",
             counts=counts,
+            counts_recalls=conf.usage_seconds is not None,
             sessions=sessions,
             private=private,
             lines=[self._line(line) for line in overview.dearest_lines(workspace)],

@@ -71,6 +71,12 @@ def test_it_counts_what_to_look_at(memory: Memory, admin: Client) -> None:
     )
 
 
+def test_recalls_that_are_not_counted(memory: Memory, admin: Client, settings: Any) -> None:
+    settings.AGENT_MEMORY_USAGE_SECONDS = None
+    memory.remember("k", "s", "b")
+    assert "Never recalled not counted Neither" in text_of(page_of(admin, memory))
+
+
 def test_the_longest_lines_come_first(memory: Memory, admin: Client) -> None:
     memory.apply([Save(key=f"k{n:02}", summary="s" * n, body="b") for n in range(1, 12)])
     memory.remember("long", "x" * 500, "b")
