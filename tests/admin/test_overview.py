@@ -19,6 +19,7 @@ from django_agent_memory.memory import Memory
 from django_agent_memory.models import IndexEntry, Note, NoteUsage, Revision, Workspace
 from django_agent_memory.text.rendering import estimated_tokens, index_line
 from django_agent_memory.writing import Drop, Save
+from tests.benchmarks.plans import analyze, explain, reads_of
 
 from .conftest import note_url, url, workspace_of
 
@@ -273,6 +274,23 @@ def test_the_page_takes_the_same_statements_for_any_number(memory: Memory, admin
         counts.append(len(queries))
     assert counts[0] == counts[1] <= 22
     assert '"body"' not in " ".join(row["sql"] for row in queries).replace('"body" IS', "")
+
+
+WHOLE_TABLE = {
+    "sqlite": r"SCAN (?:agent_memory_(?:note|revision|indexentry)|U\d)\b",
+    "postgresql": r"Seq Scan on agent_memory_(?:note|revision|indexentry)\b",
+    "mysql": r"(?m)^(?:agent_memory_(?:note|revision|indexentry)|U\d): (?:ALL|index) ",
+}
+
+
+def test_no_statement_reads_what_other_workspaces_have(admin: Client) -> None:
+    for n in range(40):
+        Memory(f"w/{n}").apply([Save(key=f"k{i:03}", summary="s", body="b") for i in range(100)])
+    analyze()
+    address = url("workspace", "index", Workspace.objects.get(path="w/7"))
+    for sql in reads_of(lambda: admin.get(address)):
+        plan = "\n".join(explain(sql))
+        assert not re.search(WHOLE_TABLE[connection.vendor], plan), f"{sql}\n{plan}"
 
 
 def test_what_agents_stored_is_inert(memory: Memory, admin: Client) -> None:

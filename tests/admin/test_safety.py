@@ -106,6 +106,7 @@ def every_page(admin: Client, memory: Memory) -> dict[str, Any]:
         ),
         "call": admin.get(url("recordedcall", "change", RecordedCall.objects.get())),
         "home": admin.get("/admin/"),
+        "app": admin.get("/admin/agent_memory/"),
         **pages_of_the_past(admin, memory, note.key),
     }
     now = fields_of(admin.get(url("note", "change", note)))
