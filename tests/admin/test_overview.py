@@ -283,6 +283,7 @@ WHOLE_TABLE = {
 }
 
 
+@pytest.mark.django_db(transaction=True)  # ANALYZE ends the transaction of MariaDB.
 def test_no_statement_reads_what_other_workspaces_have(admin: Client) -> None:
     for n in range(40):
         Memory(f"w/{n}").apply([Save(key=f"k{i:03}", summary="s", body="b") for i in range(100)])
