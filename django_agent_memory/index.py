@@ -17,6 +17,7 @@ from __future__ import annotations
 import datetime
 import hashlib
 from collections.abc import Iterator
+from contextlib import closing
 from typing import Any
 
 from django.core.cache import BaseCache, caches
@@ -52,6 +53,21 @@ def read_index(path: str, *, using: str, session: str = "") -> Index:
         entries = _Entries(_entries(path, using, now, seen_in), budget=budget, revision=revision)
         known = _built(path, version, entries, using, keep=is_shared)
     return Index(text=known, version=version, workspace_revision=revision)
+
+
+def read_head(workspace: Workspace, *, using: str, most: int) -> tuple[str, bool]:
+    """Return as many whole lines of the index as fit into `most` cp, and whether that is all.
+
+    The budget of the workspace is not looked at. One statement, and no more rows than it shows.
+    """
+    entries = index_entries(workspace.path, using=using)[: rendering.too_many(most)]
+    with closing(stream(entries, at_most=rendering.too_many(most))) as rows:
+        return rendering.index_head(rows, most)
+
+
+def index_entries(path: str, *, using: str) -> QuerySet[IndexEntry, Any]:
+    """Return key and summary of the entries that all share, in key order."""
+    return _entries(path, using, timezone.now(), "")
 
 
 def read_version(path: str, *, using: str, session: str = "") -> tuple[str, int]:

@@ -5,23 +5,22 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib import messages
-from django.contrib.admin.models import CHANGE
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from django_agent_memory import undoing
-from django_agent_memory.exceptions import AgentMemoryError, Busy
+from django_agent_memory.exceptions import AgentMemoryError
 from django_agent_memory.memory import Memory
 from django_agent_memory.models import Workspace
 from django_agent_memory.undoing import Batch, Tombstone
 
 from . import links
-from .access import may
-from .base import actor_of, log
+from .action_page import ActionPage
+from .base import actor_of
 from .numbers import is_number
-from .previewed import BUSY
+from .prune_page import PRUNING
 from .rolling_back import ROLLING_BACK
 from .shown import exact_text, key_with_timeline
 
@@ -29,22 +28,22 @@ UNDOING = ROLLING_BACK
 _SAMPLE = 20
 
 
-class BatchPage:
+class BatchPage(ActionPage):
     """One request about a batch: shows it, or undoes it."""
 
+    name = "batch"
+    permissions = PRUNING
+
     def __init__(self, model_admin: Any, request: HttpRequest, workspace: Workspace) -> None:
-        self.admin = model_admin
-        self.request = request
-        self.workspace = workspace
-        self.site = model_admin.admin_site.name
-        self.back = links.to_page(self.site, "workspace", "prune", workspace.pk)
-        self.may_undo = may(request, *UNDOING, path=workspace.path)
+        super().__init__(model_admin, request, workspace)
+        self.back = self.address("prune")
+        self.may_undo = self.may(*UNDOING)
 
     def respond(self) -> HttpResponse:
         """Return the page; on POST undo the batch and show what became of it."""
         batch = self._batch()
         if batch is None:
-            self._say(_("There is no such batch."), messages.WARNING)
+            self.say(_("There is no such batch."), messages.WARNING)
             return HttpResponseRedirect(self.back)
         if self.request.method != "POST":
             return self._page(batch)
@@ -102,18 +101,15 @@ class BatchPage:
         try:
             done = undoing.undo(memory, batch.first, batch.last, reason=reason)
         except AgentMemoryError as error:
-            self._say(BUSY if isinstance(error, Busy) else str(error), messages.ERROR)
+            self.say_failure(error)
             return
         count = len(done.restored)
         sentence = _brought_back(count)
         if count:
-            log(self.request, [self.workspace], CHANGE, sentence)
-        self._say(sentence, messages.SUCCESS if count else messages.INFO)
+            self.log(sentence, "")
+        self.say(sentence, messages.SUCCESS if count else messages.INFO)
         if done.left_alone:
-            self._say(_left_alone(len(done.left_alone)), messages.WARNING)
-
-    def _say(self, message: object, level: int) -> None:
-        self.admin.message_user(self.request, message, level)
+            self.say(_left_alone(len(done.left_alone)), messages.WARNING)
 
 
 def _brought_back(count: int) -> str:

@@ -7,26 +7,22 @@ from collections.abc import Iterable
 from typing import Any, ClassVar, Generic, TypeVar
 
 from django.contrib import messages
-from django.http import HttpRequest, HttpResponse
-from django.utils.translation import gettext_lazy
+from django.http import HttpResponse
 
 from django_agent_memory.exceptions import Busy, Conflict, Refused
 from django_agent_memory.memory import Memory
-from django_agent_memory.models import Workspace
 from django_agent_memory.results import Outcome
 from django_agent_memory.writing import Change
 
-from . import links
+from .action_page import ActionPage
 from .base import actor_of
 from .reasons import ReasonForm
-
-BUSY = gettext_lazy("The memory is busy, so nothing was written. Try it again.")
 
 Form = TypeVar("Form", bound=ReasonForm)
 Plan = TypeVar("Plan")
 
 
-class PreviewedPage(Generic[Form, Plan]):
+class PreviewedPage(ActionPage, Generic[Form, Plan]):
     """One request about a workspace: the form, the preview of what it does, or doing it.
 
     A `Plan` is all that the preview shows; the changes in it are what is done. The preview sends
@@ -36,15 +32,6 @@ class PreviewedPage(Generic[Form, Plan]):
     form_class: type[Form]
     # What is said where they are others.
     out_of_date: ClassVar[Any]
-
-    def __init__(self, model_admin: Any, request: HttpRequest, workspace: Workspace) -> None:
-        self.admin = model_admin
-        self.request = request
-        self.workspace = workspace
-        self.site = model_admin.admin_site.name
-        self.back = links.to_page(self.site, "workspace", "change", workspace.pk)
-        if not model_admin.has_view_permission(request, workspace):
-            self.back = request.path
 
     def respond(self) -> HttpResponse:
         """Return the page, or go on to another once it is done."""
@@ -104,17 +91,13 @@ class PreviewedPage(Generic[Form, Plan]):
             outcomes = memory.apply(self.changes(plan), reason=form.cleaned_data["reason"])
         except Conflict:
             return self._preview_again(form)
-        except Busy:
-            self.say(BUSY, messages.ERROR)
+        except Busy as error:
+            self.say_failure(error)
             return self.preview(form, plan)
         except Refused as error:
-            self.say(str(error), messages.ERROR)
+            self.say_failure(error)
             return self.preview(form, self.plan(form))
         return self.done(form, plan, outcomes)
-
-    def say(self, message: object, level: int) -> None:
-        """Put a message on top of the next page."""
-        self.admin.message_user(self.request, message, level)
 
 
 def fingerprint(changes: Iterable[Change]) -> str:

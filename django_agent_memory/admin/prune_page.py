@@ -42,6 +42,8 @@ class PruneForm(RuleFields, RequiredReasonForm):
 class PrunePage(PreviewedPage[PruneForm, list[forgetting.Chosen]]):
     """One request to prune; what fits is asked as of the moment of the first preview."""
 
+    name = "prune"
+    permissions = PRUNING
     form_class = PruneForm
     out_of_date = gettext_lazy(
         "Something was written or recalled after you looked, so nothing was forgotten. Look again."
@@ -115,17 +117,7 @@ class PrunePage(PreviewedPage[PruneForm, list[forgetting.Chosen]]):
         return HttpResponseRedirect(links.to_batch(self.site, self.workspace.pk, first, last))
 
     def _render(self, form: PruneForm, **more: Any) -> HttpResponse:
-        response: HttpResponse = self.admin.page(
-            self.request,
-            "prune.html",
-            title=_("Prune"),
-            crumbs=[(self.workspace.path, self.back)],
-            form=form,
-            workspace=self.workspace,
-            back=self.back,
-            **more,
-        )
-        return response
+        return self.render("prune.html", title=_("Prune"), form=form, **more)
 
     def _seen_at(self) -> datetime.datetime:
         """Return the moment of the preview; now where there was none, or none that is recent."""

@@ -7,7 +7,6 @@ from typing import Any
 
 from django import forms
 from django.contrib import messages
-from django.contrib.admin.models import CHANGE
 from django.contrib.admin.widgets import AdminTextInputWidget
 from django.db import router
 from django.http import HttpResponse, HttpResponseRedirect
@@ -20,7 +19,6 @@ from django_agent_memory.models import Revision
 from django_agent_memory.results import Outcome, Restored
 from django_agent_memory.writing import MAX_ACTOR_LENGTH, Change, Restore
 
-from .base import log
 from .previewed import PreviewedPage, fingerprint
 from .reasons import ReasonForm
 from .shown import key_text, key_with_timeline
@@ -65,10 +63,17 @@ Plan = tuple[list[Restore], list[str]]
 class RollbackPage(PreviewedPage[RollbackForm, Plan]):
     """One request to roll back."""
 
+    name = "rollback"
+    permissions = ROLLING_BACK
     form_class = RollbackForm
     out_of_date = gettext_lazy(
         "Something was written after you looked, so nothing was rolled back. Look again."
     )
+
+    def new_form(self) -> RollbackForm:
+        """Return the form, filled in by an address that says what is to be rolled back."""
+        known = {name: self.request.GET.get(name) for name in ("actor", "since")}
+        return RollbackForm(initial=known)
 
     def plan(self, form: RollbackForm) -> Plan:
         """Return what undoes all that this actor wrote since."""
@@ -90,17 +95,7 @@ class RollbackPage(PreviewedPage[RollbackForm, Plan]):
         return self._render(form, actors=self._actors())
 
     def _render(self, form: RollbackForm, **more: Any) -> HttpResponse:
-        response: HttpResponse = self.admin.page(
-            self.request,
-            "rollback.html",
-            title=_("Roll back an actor"),
-            crumbs=[(self.workspace.path, self.back)],
-            form=form,
-            workspace=self.workspace,
-            back=self.back,
-            **more,
-        )
-        return response
+        return self.render("rollback.html", title=_("Roll back an actor"), form=form, **more)
 
     def _actors(self) -> list[str]:
         """Return who wrote the last 2,000 revisions."""
@@ -155,7 +150,7 @@ class RollbackPage(PreviewedPage[RollbackForm, Plan]):
         if count:
             about = _("Rolled back “%(actor)s” since %(since)s.")
             said = about % {"actor": given["actor"], "since": given["since"].isoformat()}
-            log(self.request, [self.workspace], CHANGE, f"{said} {done} {given['reason']}".strip())
+            self.log(f"{said} {done}", given["reason"])
         self.say(done, messages.SUCCESS if count else messages.INFO)
         if left:
             self.say(_left_alone(left), messages.WARNING)

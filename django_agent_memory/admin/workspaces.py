@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from django.contrib import admin, messages
@@ -14,22 +15,32 @@ from django.urls import URLPattern, path
 from django.utils.html import format_html
 from django.utils.translation import gettext_lazy as _
 
-from django_agent_memory.memory import Memory
 from django_agent_memory.models import IndexEntry, Note, Workspace
 from django_agent_memory.text.rendering import estimated_tokens, one_line
 
 from . import links
 from .access import may, may_somewhere, within
+from .action_page import ActionPage
 from .base import Crumb, MemoryAdmin, MemoryChangeList
 from .batches import BatchPage
+from .checking import CheckPage
+from .clearing import ClearPage
+from .ending_sessions import SessionsPage
 from .forms import WorkspaceForm
 from .numbers import is_number
-from .prune_page import PRUNING, PrunePage
-from .rolling_back import ROLLING_BACK, RollbackPage
-from .shown import key_text
-from .sizes import growth, index_characters
+from .overview_page import OverviewPage
+from .prune_page import PrunePage
+from .rolling_back import RollbackPage
+from .sizes import index_characters
 
-_SAMPLE = 20
+_ACTIONS: list[tuple[type[ActionPage], Any]] = [
+    (PrunePage, _("Prune…")),
+    (CheckPage, _("Check and repair…")),
+    (RollbackPage, _("Roll back…")),
+    (SessionsPage, _("End sessions…")),
+    (ClearPage, _("Forget all notes…")),
+]
+"""What can be done to a whole workspace, with the names of the ways there."""
 
 
 class WorkspaceChangeList(MemoryChangeList):
@@ -88,46 +99,29 @@ class WorkspaceAdmin(MemoryAdmin):
         return ("path",) if obj is not None else ()
 
     def own_urls(self) -> list[URLPattern]:
-        """Return the pages that show what the agent sees, that prune, and that undo."""
-        views = {
-            "index": self.index_view,
-            "rollback": self.rollback_view,
-            "prune": self.prune_view,
-            "batch": self.batch_view,
-        }
+        """Return the page of a workspace, the index as a file, and what can be done there."""
+        views: dict[str, Any] = {"index": self.index_view, "index_text": self.index_text_view}
+        pages: list[type[ActionPage]] = [*(page for page, _name in _ACTIONS), BatchPage]
+        for page in pages:
+            views[page.name] = partial(self.action_view, page=page)
         return [
             path(
-                f"<path:object_id>/{name}/",
+                f"<path:object_id>/{name.replace('_', '-')}/",
                 self.admin_site.admin_view(view),
                 name=f"agent_memory_workspace_{name}",
             )
             for name, view in views.items()
         ]
 
-    def rollback_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        """Ask whose writes, show what that restores, and once confirmed restore it."""
-        return self._writing_page(request, object_id, RollbackPage, ROLLING_BACK)
-
-    def prune_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        """Ask which notes may go, show them, and once confirmed forget them."""
-        return self._writing_page(request, object_id, PrunePage, PRUNING)
-
-    def batch_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        """Show what one write forgot, and on POST bring it back."""
-        return self._writing_page(request, object_id, BatchPage, PRUNING)
-
-    def _writing_page(
-        self,
-        request: HttpRequest,
-        object_id: str,
-        page: type[RollbackPage | PrunePage | BatchPage],
-        permissions: tuple[str, ...],
+    def action_view(
+        self, request: HttpRequest, object_id: str, *, page: type[ActionPage]
     ) -> HttpResponse:
-        """Answer for whoever may do this there, whether they may view the workspace or not."""
-        if not may_somewhere(request, *permissions):
+        """Show a page that does something to a whole workspace, or do it."""
+        if not may_somewhere(request, *page.permissions):
             raise PermissionDenied
-        writable = within(request, Workspace.objects.all(), *permissions, workspace="pk")
-        found = writable.filter(pk=object_id) if is_number(object_id) else writable.none()
+        # Whoever may do it there, whether they may view the workspace's own row or not.
+        reached = within(request, Workspace.objects.all(), *page.permissions, workspace="pk")
+        found = reached.filter(pk=object_id) if is_number(object_id) else reached.none()
         workspace: Workspace | None = found.first()
         if workspace is None:
             return self._unknown(request)
@@ -138,46 +132,40 @@ class WorkspaceAdmin(MemoryAdmin):
         return HttpResponseRedirect(links.to_list(self.admin_site.name, "workspace"))
 
     def index_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        """Show the index text exactly as it is put into an agent's context."""
+        """Show the index text exactly as it is put into an agent's context, and all about it."""
+        page = self._overview(request, object_id)
+        return self._unknown(request) if page is None else page.respond()
+
+    def index_text_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        """Return the whole index text as a file."""
+        page = self._overview(request, object_id)
+        return self._unknown(request) if page is None else page.as_text()
+
+    def _overview(self, request: HttpRequest, object_id: str) -> OverviewPage | None:
         if not self.has_view_permission(request):
             raise PermissionDenied
         workspace: Workspace | None = self.get_object(request, object_id)
         if workspace is None or not self.has_view_permission(request, workspace):
-            return self._unknown(request)
-        memory = Memory(workspace)
-        text, stats = memory.index_note(), memory.stats()
-        dangling = _entries_without_note(workspace)
-        site = self.admin_site.name
-        return self.page(
-            request,
-            "what_the_agent_sees.html",
-            title=_("What the agent sees"),
-            crumbs=[(workspace.path, links.to_page(site, "workspace", "change", workspace.pk))],
-            workspace=workspace,
-            text=text,
-            stats=stats,
-            growth=growth(stats),
-            notes_url=links.to_list(site, "note", workspace=workspace.path),
-            can_see_notes=may(request, "view_note", path=workspace.path),
-            can_add_notes=may(request, "add_note", path=workspace.path),
-            dangling=[
-                (key_text(key), links.to_add(site, "note", workspace=workspace.pk, key=key))
-                for key in dangling[:_SAMPLE]
-            ],
-            dangling_total=len(dangling),
-        )
+            return None
+        return OverviewPage(self, request, workspace)
 
     def object_tools(self, request: HttpRequest, obj: Any) -> list[Crumb]:
-        """Return the ways to what the agents see, to the notes, to pruning and to rolling back."""
+        """Return the ways to what the agents see, to the notes, and to what can be done there."""
         site = self.admin_site.name
         tools = [(_("What the agent sees"), links.to_page(site, "workspace", "index", obj.pk))]
-        if may(request, "view_note", path=obj.path):
-            tools.append((_("Notes"), links.to_list(site, "note", workspace=obj.path)))
-        if may(request, *PRUNING, path=obj.path):
-            tools.append((_("Prune…"), links.to_page(site, "workspace", "prune", obj.pk)))
-        if may(request, *ROLLING_BACK, path=obj.path):
-            tools.append((_("Roll back…"), links.to_page(site, "workspace", "rollback", obj.pk)))
-        return tools
+        return tools + self.actions_on(request, obj)
+
+    def actions_on(self, request: HttpRequest, workspace: Workspace) -> list[Crumb]:
+        """Return the ways to the notes and to what this user may do to all of them."""
+        site = self.admin_site.name
+        tools: list[Crumb] = []
+        if may(request, "view_note", path=workspace.path):
+            tools.append((_("Notes"), links.to_list(site, "note", workspace=workspace.path)))
+        return tools + [
+            (name, links.to_page(site, "workspace", page.name, workspace.pk))
+            for page, name in _ACTIONS
+            if may(request, *page.permissions, path=workspace.path)
+        ]
 
     @admin.display(description=_("title"), ordering="title")
     def shown_title(self, workspace: Any) -> str:
@@ -217,10 +205,3 @@ def _count_of(rows: QuerySet[Any]) -> Coalesce:
     rows = rows.filter(workspace=OuterRef("pk")).order_by().values("workspace")
     count = rows.annotate(n=Count("pk")).values("n")
     return Coalesce(Subquery(count, output_field=IntegerField()), 0)
-
-
-def _entries_without_note(workspace: Workspace) -> list[str]:
-    """Return the keys whose line agents see although there is nothing to recall."""
-    noted = Note.objects.filter(workspace=workspace).values("key")
-    entries = IndexEntry.objects.filter(workspace=workspace).exclude(key__in=noted)
-    return list(entries.order_by("key").values_list("key", flat=True))

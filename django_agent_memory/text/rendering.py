@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import datetime
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 
 INDEX_HEADER = "[memory index]"
@@ -77,6 +77,15 @@ def index_text(
     of entries, and spares reading those that are not shown. Nothing but what is shown is held.
     """
     return _whole(entries) if budget is None else _within(entries, budget, count)
+
+
+def index_head(entries: Iterable[tuple[str, str]], most: int) -> tuple[str, bool]:
+    """Return the header and as many lines as fit into `most` cp, and whether that is all of them.
+
+    No more entries are read than are returned, and one. Without entries it is "" and all.
+    """
+    lines, left_out = _fitting(iter(entries), most)
+    return ("\n".join(lines) if len(lines) > 1 or left_out else ""), not left_out
 
 
 def index_size(text: str) -> tuple[int, int]:
@@ -242,20 +251,27 @@ def _within(
     entries: Iterable[tuple[str, str]], budget: int, count: Callable[[], int] | None
 ) -> str:
     rows = iter(entries)
-    lines, used = [INDEX_HEADER], len(INDEX_HEADER)
-    for key, summary in rows:
-        line = index_line(key, summary)
-        if used + 1 + len(line) > budget:
-            break
-        lines.append(line)
-        used += 1 + len(line)
-    else:
+    lines, left_out = _fitting(rows, budget)
+    if not left_out:
         return "\n".join(lines) if len(lines) > 1 else ""
+    used = sum(1 + len(line) for line in lines) - 1
     seen = len(lines)  # The header stands for the one that did not fit.
     total = max(seen, count()) if count is not None else seen + sum(1 for _ in rows)
     while len(lines) > 1 and used + 1 + len(_showing(len(lines) - 1, total)) > budget:
         used -= 1 + len(lines.pop())
     return "\n".join([*lines, _showing(len(lines) - 1, total)])
+
+
+def _fitting(rows: Iterator[tuple[str, str]], most: int) -> tuple[list[str], bool]:
+    """Return the header and the first lines that fit into `most` cp, and whether one did not."""
+    lines, used = [INDEX_HEADER], len(INDEX_HEADER)
+    for key, summary in rows:
+        line = index_line(key, summary)
+        if used + 1 + len(line) > most:
+            return lines, True
+        lines.append(line)
+        used += 1 + len(line)
+    return lines, False
 
 
 def _showing(shown: int, total: int) -> str:

@@ -92,7 +92,9 @@ reader.delete()
 K = "?workspace=core&key=k"
 PAGES = ["note/", "workspace/", "revision/", "agentkey/", "grant/", "recordedcall/", "savedrule/"]
 PAGES += [f"revision/timeline/{K}", f"revision/compare/{K}&a=1&b=2"]
-for page in (*PAGES, f"workspace/{workspace.pk}/index/"):
+W = f"workspace/{workspace.pk}/"
+PAGES += [W + page for page in ("index/", "index-text/", "clear/", "sessions/", "check/")]
+for page in PAGES:
     assert browser.get(A + page).status_code == 200, page
 assert send(f"{A}note/{note.pk}/forget/", reason="why").status_code == 302
 assert Memory("core").revision() == 3
@@ -112,6 +114,11 @@ assert Memory("core").recall("p") is None
 assert browser.post(batch, fields_of(browser.get(batch))).status_code == 302
 assert Memory("core").recall("p").body == "b"
 assert b">logs<" in browser.get(A + "savedrule/").content
+assert send(f"{A}{W}clear/", path="core").status_code == 302
+assert Memory("core").keys() == ()
+Memory("core", session="s").remember("mine", "s", "b", persist=False)
+assert browser.post(f"{A}{W}sessions/", {"session": "s"}).status_code == 302
+assert browser.post(f"{A}{W}check/").status_code == 302
 from django.contrib.admin.models import LogEntry
 about = LogEntry.objects.using("default").filter(content_type__model="note")
 assert set(about.values_list("object_repr", flat=True)) == {"k"}

@@ -45,6 +45,7 @@ def pages(memory: Memory) -> dict[str, str]:
         "timeline": links.to_past("admin", "timeline", "core", "k"),
         "compare": links.to_past("admin", "compare", "core", "k", a=1, b=2),
         "restore": links.to_past("admin", "restore", "core", "k", revision=1),
+        "index as text": url("workspace", "index_text", workspace_of(memory)),
         "roll back": url("workspace", "rollback", workspace_of(memory)),
         "prune": url("workspace", "prune", workspace_of(memory)),
         "batch": url("workspace", "batch", workspace_of(memory)) + "?first=4&last=4",
@@ -52,6 +53,9 @@ def pages(memory: Memory) -> dict[str, str]:
         "rule": url("savedrule", "change", rule),
         "add rule": url("savedrule", "add"),
         "delete rule": url("savedrule", "delete", rule),
+        "clear": url("workspace", "clear", workspace_of(memory)),
+        "sessions": url("workspace", "sessions", workspace_of(memory)),
+        "check": url("workspace", "check", workspace_of(memory)),
         "calls": url("recordedcall", "changelist"),
         "call": url("recordedcall", "change", RecordedCall.objects.get()),
         "add call": url("recordedcall", "add"),
@@ -69,15 +73,15 @@ def pages(memory: Memory) -> dict[str, str]:
 
 
 PRUNING = ("prune", "batch", "rules", "rule", "add rule", "delete rule")
-OF_WORKSPACES = ("workspaces", "workspace", "agent sees")
+OF_WORKSPACES = ("workspaces", "workspace", "agent sees", "index as text")
 ALLOWED = {
     (): set(),
-    ("view_note",): {"notes", "note"},
+    ("view_note",): {"notes", "note", "check"},
     ("change_note",): {"notes", "note"},
     ("add_note",): {"add note"},
-    ("delete_note",): {"forget", *PRUNING},
-    ("view_workspace",): {"workspaces", "workspace", "agent sees"},
-    ("change_workspace",): {"workspaces", "workspace", "agent sees"},
+    ("delete_note",): {"forget", "clear", "sessions", *PRUNING},
+    ("view_workspace",): {*OF_WORKSPACES},
+    ("change_workspace",): {*OF_WORKSPACES},
     ("add_workspace",): {"add workspace"},
     ("delete_workspace",): set(),
     ("view_revision",): {"revisions", "revision", "timeline", "compare"},
@@ -89,7 +93,7 @@ ALLOWED = {
     },
     ("add_note", "change_note"): {"add note", "notes", "note"},
     ("add_note", "change_note", "delete_note"): {
-        *("add note", "notes", "note", "forget", "roll back", *PRUNING),
+        *("add note", "notes", "note", "forget", "roll back", "clear", "sessions", *PRUNING),
     },
     ("view_recordedcall",): {"calls", "call"},
     ("change_recordedcall", "add_recordedcall", "delete_recordedcall"): {"calls", "call"},

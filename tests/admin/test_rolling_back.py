@@ -71,6 +71,13 @@ def test_it_asks_whose_and_since_when(past: Memory, admin: Client) -> None:
     assert past.revision() == 6
 
 
+def test_an_address_fills_in_whose_and_since_when(past: Memory, admin: Client) -> None:
+    page = admin.get(at(past), {"actor": "rogue", "since": LONG_AGO})
+    assert fields_of(page) | {"actor": "rogue", "since": LONG_AGO} == fields_of(page)
+    evil = '"><img src=x onerror=alert(1)>'
+    assert "<img" not in text_of(admin.get(at(past), {"actor": evil, "since": evil}))
+
+
 def test_the_preview_says_what_becomes_of_each_key(past: Memory, admin: Client) -> None:
     page = ask(admin, past, reason="it lied")
     text = text_of(page)

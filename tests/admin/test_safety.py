@@ -83,6 +83,10 @@ def every_page(admin: Client, memory: Memory) -> dict[str, Any]:
         "refused": admin.post(url("note", "change", note), {**form, "expected_revision": "x"}),
         "workspace page": admin.get(url("workspace", "change", workspace_of(memory))),
         "agent sees": admin.get(url("workspace", "index", workspace_of(memory))),
+        **{
+            name: admin.get(url("workspace", name, workspace_of(memory)))
+            for name in ("clear", "sessions", "check")
+        },
         "revision page": admin.get(url("revision", "change", Revision.objects.first())),
         "next revision page": admin.get(
             url("revision", "change", Revision.objects.order_by("pk")[1])
@@ -104,6 +108,7 @@ def every_page(admin: Client, memory: Memory) -> dict[str, Any]:
         ),
         "call": admin.get(url("recordedcall", "change", RecordedCall.objects.get())),
         "home": admin.get("/admin/"),
+        "app": admin.get("/admin/agent_memory/"),
         **pages_of_the_past(admin, memory, note.key),
     }
     now = fields_of(admin.get(url("note", "change", note)))
@@ -171,7 +176,8 @@ def test_damage_breaks_no_page(admin: Client) -> None:
     Revision.objects.filter(number=1).update(operation="?")
     for name in ("note", "workspace", "revision", "agentkey", "grant", "recordedcall"):
         assert admin.get(url(name, "changelist")).status_code == 200
-    assert admin.get(url("workspace", "index", workspace_of(memory))).status_code == 200
+    for page in ("index", "index_text", "clear", "sessions", "check"):
+        assert admin.get(url("workspace", page, workspace_of(memory))).status_code == 200
     for page in ("change", "forget"):
         assert admin.get(note_url(memory, "k", page)).status_code == 200
     past = {"timeline": {}, "compare": {"a": 1, "b": 3}, "restore": {"revision": 1}}

@@ -116,6 +116,23 @@ def test_what_fits_into_the_budget_is_whole(more: int) -> None:
     assert r.index_text(LONG, budget=len(text) - 1) == cut(LONG, 10)
 
 
+@pytest.mark.parametrize("shown", [1, 5, 11, 12])
+def test_the_head_of_the_text_is_as_many_lines_as_fit(shown: int) -> None:
+    head = "\n".join(r.index_text(LONG).split("\n")[: shown + 1])
+    assert r.index_head(LONG, len(head)) == (head, shown == 12)
+    assert r.index_head(LONG, len(head) + 1) == (head, shown == 12)
+    shorter, is_whole = r.index_head(LONG, len(head) - 1)
+    assert (shorter.count("\n"), is_whole) == (shown - 1, False)
+    rows = iter(LONG)
+    r.index_head(rows, len(head))
+    assert len(list(rows)) == max(0, 12 - shown - 1)
+
+
+def test_the_head_of_nothing_and_of_what_does_not_fit() -> None:
+    assert r.index_head([], 0) == ("", True)
+    assert r.index_head(LONG, 0) == (r.INDEX_HEADER, False)
+
+
 @pytest.mark.parametrize("shown", [1, 5, 9, 10])
 def test_the_last_line_has_its_place_in_the_budget(shown: int) -> None:
     text = cut(LONG, shown)

@@ -1,0 +1,109 @@
+"""The page of a workspace: what its agents see, what that costs, how it grew, what to look at."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+
+from django_agent_memory.conf import conf
+from django_agent_memory.index import read_index
+from django_agent_memory.models import IndexEntry, Revision, Workspace
+
+from . import activity, links, overview, plots
+from .access import may
+from .marking import marked
+from .shown import key_text
+from .sizes import growth
+
+DAYS = 90
+
+
+class OverviewPage:
+    """One request for the page, or for the index as a file of text."""
+
+    def __init__(self, model_admin: Any, request: HttpRequest, workspace: Workspace) -> None:
+        self.admin = model_admin
+        self.request = request
+        self.workspace = workspace
+        self.site = model_admin.admin_site.name
+
+    def respond(self) -> HttpResponse:
+        """Return the page."""
+        workspace = self.workspace
+        shown = overview.shown_index(workspace)
+        counts = overview.counts_of(workspace)
+        size = overview.size_of(workspace, shown, counts)
+        keys, dangling = overview.dangling_keys(workspace)
+        sessions, private = overview.private_counts(workspace)
+        change = links.to_page(self.site, "workspace", "change", workspace.pk)
+        response: HttpResponse = self.admin.page(
+            self.request,
+            "overview.html",
+            title=_("What the agent sees"),
+            crumbs=[(workspace.path, change)],
+            workspace=workspace,
+            text=marked(shown.text),
+            is_whole=shown.is_whole,
+            most_shown=overview.MOST_SHOWN,
+            stats=size,
+            growth=growth(size.stats) if size.stats is not None else "",
+            counts=counts,
+            counts_recalls=conf.usage_seconds is not None,
+            sessions=sessions,
+            private=private,
+            lines=[self._line(line) for line in overview.dearest_lines(workspace)],
+            plots=self._plots(size.lines),
+            days=DAYS,
+            dangling=[(key_text(key), self._add(key)) for key in keys],
+            dangling_total=dangling,
+            tools=[(_("Settings"), change), *self.admin.actions_on(self.request, workspace)],
+            text_url=links.to_page(self.site, "workspace", "index_text", workspace.pk),
+            notes_url=self._notes(),
+            flagged_url=self._notes(flag="any"),
+            can_see_notes=self._may("view_note"),
+            can_add_notes=self._may("add_note"),
+        )
+        return response
+
+    def as_text(self) -> HttpResponse:
+        """Return the whole index text, exactly as agents get it, as a file."""
+        text = read_index(self.workspace.path, using=IndexEntry.objects.all().db).text
+        name = self.workspace.path.replace("/", "-")
+        return HttpResponse(
+            text,
+            content_type="text/plain; charset=utf-8",
+            headers={
+                "Content-Disposition": f'attachment; filename="{name}-index.txt"',
+                "X-Content-Type-Options": "nosniff",
+            },
+        )
+
+    def _plots(self, lines: int) -> list[SafeString]:
+        days = activity.last_days(DAYS)
+        log = Revision.objects.filter(workspace=self.workspace).seen_in("")
+        grown = activity.lines_by_day(self.workspace, lines, days)
+        written = activity.writes_by_day(log, days)
+        return [
+            plots.line(
+                "agent-memory-growth", grown, title=_("Lines of the index"), unit=_("Lines")
+            ),
+            plots.bars("agent-memory-writes", written, title=_("Writes a day"), unit=_("Writes")),
+        ]
+
+    def _line(self, line: overview.Line) -> tuple[Any, str, int, int]:
+        """Return a key, the way to its note, and what its line costs."""
+        is_linked = line.note_id is not None and self._may("view_note")
+        address = links.to_page(self.site, "note", "change", line.note_id or 0) if is_linked else ""
+        return key_text(line.key, most=80), address, line.characters, line.tokens
+
+    def _notes(self, **filters: str) -> str:
+        return links.to_list(self.site, "note", workspace=self.workspace.path, **filters)
+
+    def _add(self, key: str) -> str:
+        return links.to_add(self.site, "note", workspace=self.workspace.pk, key=key)
+
+    def _may(self, permission: str) -> bool:
+        return may(self.request, permission, path=self.workspace.path)
