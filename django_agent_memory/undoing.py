@@ -6,17 +6,21 @@ A batch is a run of revisions, which follow one another because they were writte
 from __future__ import annotations
 
 import datetime
+import sys
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from django.db import router
-from django.db.models import Exists, OuterRef, Subquery
 
 from . import writing
 from .memory import Memory
 from .models import Revision
+from .models.revision import RevisionQuerySet
 from .results import Restored, RolledBack
 from .writing import Restore
+
+_BATCH = 500
 
 
 class Tombstone(NamedTuple):
@@ -27,8 +31,8 @@ class Tombstone(NamedTuple):
     """The revision that forgot it."""
     before: int | None
     """The revision that it said before; None where retention took that."""
-    was_redacted: bool | None
     was_written_since: bool
+    was_redacted: bool
 
     @property
     def has_text(self) -> bool:
@@ -70,7 +74,7 @@ class Batch:
 def batch_of(path: str, first: int, last: int, *, using: str | None = None) -> Batch | None:
     """Return what the write of revision `first` forgot, up to revision `last`; None if nothing.
 
-    Of what all share. Two statements at any number of notes, and no text is read.
+    Of what all share. Four statements, and two for each 500 notes; no text is read.
     """
     revisions = Revision.objects.using(using or router.db_for_write(Revision))
     revisions = revisions.filter(workspace__path=path)
@@ -84,19 +88,48 @@ def batch_of(path: str, first: int, last: int, *, using: str | None = None) -> B
     if head is None:
         return None
     # One write has one time and one name, whatever else is in the run.
-    together = forgets.filter(actor=head["actor"], created_at=head["created_at"])
-    same = Revision.objects.using(revisions.db).filter(
-        workspace=OuterRef("workspace"), key=OuterRef("key")
-    )
-    earlier = same.seen_in("").filter(number__lt=OuterRef("number")).order_by("-number")
-    rows = together.filter(number__range=(first, last)).annotate(
-        before=Subquery(earlier.values("number")[:1]),
-        was_redacted=Subquery(earlier.values("redacted")[:1]),
-        was_written_since=Exists(same.filter(number__gt=OuterRef("number"))),
-    )
-    names = ("key", "number", "before", "was_redacted", "was_written_since")
-    tombstones = [Tombstone(*row) for row in rows.order_by("number").values_list(*names)]
+    of_run = shared.filter(number__range=(first, last)).order_by("number")
+    together = {"actor": head["actor"], "created_at": head["created_at"]}
+    forgot = of_run.filter(operation=Revision.Operation.FORGET, **together)
+    numbers = dict(forgot.values_list("number", "key"))
+    before = _before(of_run, shared, first)
+    latest = _last_of(revisions, numbers.values(), sys.maxsize)
+    blanked = set(shared.filter(redacted=True, number__lt=last).values_list("number", flat=True))
+    tombstones = [
+        Tombstone(
+            key,
+            number,
+            before[number],
+            was_written_since=latest[key] > number,
+            was_redacted=before[number] in blanked,
+        )
+        for number, key in numbers.items()
+    ]
     return Batch(first=first, last=last, **head, tombstones=tombstones)
+
+
+def _before(
+    of_run: RevisionQuerySet, shared: RevisionQuerySet, first: int
+) -> dict[int, int | None]:
+    """Return which revision of its key came before each of the run; None where none is left."""
+    rows = list(of_run.values_list("number", "key"))
+    last = _last_of(shared, {key for _, key in rows}, first - 1)
+    found: dict[int, int | None] = {}
+    for number, key in rows:
+        found[number], last[key] = last.get(key), number
+    return found
+
+
+def _last_of(revisions: RevisionQuerySet, keys: Iterable[str], number: int) -> dict[str, int]:
+    """Return the last revision of each key up to this number.
+
+    In plain steps: told in one statement, MariaDB compares each key with the whole log.
+    """
+    wanted = list(keys)
+    found: dict[str, int] = {}
+    for start in range(0, len(wanted), _BATCH):
+        found.update(revisions.last_of(wanted[start : start + _BATCH], number))
+    return found
 
 
 def undo(memory: Memory, first: int, last: int, *, reason: str = "") -> RolledBack:

@@ -402,7 +402,7 @@ def test_statements_do_not_grow(memory: Memory) -> None:
             assert len(undo(memory, first, last).restored) == size
         counts.append((len(looking), len(pruning) < 60, len(undoing) < 60))
         memory.clear()
-    assert counts == [(2, True, True)] * 2
+    assert counts == [(6, True, True)] * 2
 
 
 # Saved rules

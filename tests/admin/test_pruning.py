@@ -472,6 +472,7 @@ def test_many_notes(memory: Memory, admin: Client, language: str) -> None:
         assert len(memory.keys()) == total
         sizes.append((len(page.content) < 60_000, len(shown.content) < 60_000))
     assert sizes == [(True, True)] * 2
-    # Session, user, workspace (and for its address); notes and lines; first revision and all.
-    assert counts == [6, 5] * 2
+    # Session, user, workspace (and for its address); notes and lines. Of a batch four statements,
+    # and two for each 500 notes.
+    assert counts == [6, 9, 6, 19]
     assert Workspace.objects.count() == 1
