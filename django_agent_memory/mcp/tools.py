@@ -37,7 +37,7 @@ def call_tool(params: Json, principal: Principal) -> Json:
     arguments = params.get("arguments")
     try:
         memory = principal.memory_for(spec, _call_name(in_meta, principal.call_name))
-        answer = dispatch(memory, name, {} if arguments is None else arguments)
+        answer = dispatch(memory, name, arguments)
     except AgentMemoryError as error:
         return _failed(error)
     result: Json = {

@@ -86,9 +86,14 @@ class ToolSpec:
 
 
 def checked(spec: ToolSpec, arguments: object) -> dict[str, Any]:
-    """Return the arguments by name, or raise `Refused` with what is wrong about them."""
+    """Return the arguments by name, or raise `Refused` with what is wrong about them.
+
+    None is no arguments, on every surface.
+    """
     if isinstance(arguments, str):
         arguments = gate.parse_json(arguments)
+    if arguments is None:
+        arguments = {}
     if not isinstance(arguments, Mapping):
         raise Refused(f"The arguments of {spec.name} must be a JSON object.")
     allowed = {parameter.name: parameter for parameter in spec.parameters}

@@ -47,9 +47,7 @@ class Toolset:
 
     def answer(self, name: str, arguments: object = None) -> Answer:
         """Return text and fields, or raise an `AgentMemoryError`; None is no arguments."""
-        return dispatch(
-            self._memory, name, {} if arguments is None else arguments, among=self._specs
-        )
+        return dispatch(self._memory, name, arguments, among=self._specs)
 
     def call(self, name: str, arguments: object = None) -> str:
         """Return what the model is to read; never raises.

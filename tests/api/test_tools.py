@@ -145,11 +145,13 @@ def test_duplicate_members_are_one_note(agent: Agent) -> None:
     assert [note.key for note in Note.objects.all()] == ["d2"]
 
 
-def test_an_empty_body_is_no_arguments(agent: Agent) -> None:
+def test_an_empty_body_and_null_are_no_arguments(agent: Agent) -> None:
     form = "application/x-www-form-urlencoded"
     for kind in ("", "application/json", form):
         bare = agent.http.generic("POST", "/memory/tools/list_memories/", b"", content_type=kind)
         assert bare.status_code == 200
+    null = agent.http.post("/memory/tools/list_memories/", b"null", content_type="application/json")
+    assert null.status_code == 200
     empty = agent.http.post("/memory/tools/remember", b"", content_type="application/json")
     assert "'key'" in assert_problem(empty, 400)["detail"]
 
