@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 
 from django_agent_memory.exceptions import Refused
 
-from .memory_paths import is_hidden, is_reachable
+from .memory_paths import is_hidden
 
 LONGEST_VIEW = 16_000
 MAX_LINES = 999_999
@@ -32,7 +32,8 @@ def file_view(path: str, text: str, view_range: object) -> str:
 def directory_view(path: str, files: Iterable[tuple[str, int]], view_range: object = None) -> str:
     """Return size and path of what a directory holds, two levels deep.
 
-    `files` are the paths of all files below it, relative to it, with their sizes in bytes.
+    `files` are the paths of all files below it, relative to it, with their sizes in bytes; each
+    can be reached by a path.
     `view_range` are lines of the listing.
     """
     lines = _listed(path, files)
@@ -57,7 +58,7 @@ def _listed(path: str, files: Iterable[tuple[str, int]]) -> list[str]:
     found: dict[tuple[tuple[str, ...], bool], int] = {}
     for name, size in files:
         parts = tuple(name.split("/"))
-        if not is_reachable(name) or any(map(is_hidden, parts)):
+        if any(map(is_hidden, parts)):
             continue
         total += size
         for depth in range(1, min(len(parts) - 1, _LEVELS) + 1):

@@ -19,7 +19,7 @@ from django_agent_memory.text import gate
 from django_agent_memory.writing import Change, Drop, Save
 
 from . import file_views
-from .memory_paths import ROOT, Place, place
+from .memory_paths import ROOT, Place, is_reachable, place
 from .summaries import saved
 
 _FIRST_PAUSE = 0.002
@@ -34,6 +34,9 @@ class Files:
     it is that of the directory. Every edit is made of what is there when it is written: if somebody
     wrote in between, it is made anew, until AGENT_MEMORY_WRITE_DEADLINE. Several notes are moved or
     deleted in one critical section, and what is replaced stays in the history.
+
+    A key that no path names (`team//plan`, `a/../b`) is no file: it is not shown, moved or deleted,
+    and makes no directory.
     """
 
     def __init__(self, memory: Memory) -> None:
@@ -46,9 +49,9 @@ class Files:
         if found is not None:
             return file_views.file_view(where.path, found.text, view_range)
         sizes = self.memory.sizes(where.prefix) if _may_hold_files(where) else ()
-        if not sizes and where.key:
+        files = [(key.removeprefix(where.prefix), size) for key, size in sizes if is_reachable(key)]
+        if not files and where.key:
             raise _missing(where)
-        files = ((key.removeprefix(where.prefix), size) for key, size in sizes)
         return file_views.directory_view(where.path, files, view_range)
 
     def create(self, path: object, file_text: object) -> str:
@@ -160,7 +163,7 @@ class Files:
         return self._file(where) is not None or self._is_directory(where)
 
     def _is_directory(self, where: Place) -> bool:
-        return _may_hold_files(where) and bool(self.memory.keys(where.prefix))
+        return _may_hold_files(where) and any(map(is_reachable, self.memory.keys(where.prefix)))
 
     def _notes(self, where: Place) -> list[Recalled] | list[Found]:
         """Return the file, or all files of the directory."""
@@ -170,9 +173,10 @@ class Files:
         notes: tuple[Found, ...] = ()
         if _may_hold_files(where):
             notes = self.memory.find(key_prefix=where.prefix, limit=None)
-        if not notes:
+        files = [note for note in notes if is_reachable(note.key)]
+        if not files:
             raise Refused(f"The path {where.path} does not exist")
-        return list(notes)
+        return files
 
     def _write(self, found: Recalled, text: str) -> str:
         """Write the file anew; return its text as it is now."""
@@ -261,6 +265,7 @@ def _missing(where: Place) -> Refused:
 def _text(value: object, name: str) -> str:
     if not isinstance(value, str):
         raise Refused(f"`{name}` must be a string.")
+    gate.check_characters(value, name=name)
     return value
 
 

@@ -55,6 +55,9 @@ _CONTENT = "content"
 _REFRESH_AFTER = 0.05
 """The part of its TTL after which what is read gets all of it again."""
 
+_MOST_COUNTED = 2**31 - 1
+"""Of a limit, an offset and a depth: what every database can be asked for, twice added up."""
+
 _REFRESHED = "read before its TTL was over"
 
 
@@ -98,6 +101,8 @@ class AgentMemoryStore(BaseStore):
         ttl: TTLConfig | None = None,
     ) -> None:
         self.tree = Tree(root, actor=actor, using=using, read_only=read_only, session=session)
+        if ttl is not None and not isinstance(ttl, Mapping):
+            raise Refused("The ttl must be a dict such as {'default_ttl': 60}.")
         self.ttl_config = ttl
 
     def batch(self, ops: Iterable[Op]) -> list[Result]:
@@ -229,6 +234,8 @@ def _check(op: Op) -> None:
     """Raise `Refused`, or LangGraph's own error for a label, for what can never be done."""
     if not isinstance(op, (GetOp, SearchOp, PutOp, ListNamespacesOp)):
         raise Refused(f"A store has no operation {type(op).__name__}.")
+    if isinstance(op, (GetOp, PutOp)) and not isinstance(op.namespace, tuple):
+        raise Refused("A namespace must be a tuple of strings.")
     validate_op_namespace(op)
     if isinstance(op, (GetOp, PutOp)):
         gate.check_key(op.key, limit=conf.max_key_length)
@@ -237,13 +244,15 @@ def _check(op: Op) -> None:
         _check_count(op.offset, "offset")
     if isinstance(op, SearchOp):
         check_filter(op.filter)
+        if op.query is not None and not isinstance(op.query, str):
+            raise Refused("The query must be a string.")
     if isinstance(op, ListNamespacesOp) and op.max_depth is not None:
         _check_count(op.max_depth, "max_depth")
 
 
 def _check_count(count: object, name: str) -> None:
-    if type(count) is not int or count < 0:
-        raise Refused(f"The {name} must be a whole number of at least 0.")
+    if type(count) is not int or not 0 <= count <= _MOST_COUNTED:
+        raise Refused(f"The {name} must be a whole number from 0 to {_MOST_COUNTED}.")
 
 
 def _change(key: str, op: PutOp) -> writing.Change:

@@ -91,7 +91,8 @@ def checked(spec: ToolSpec, arguments: object) -> dict[str, Any]:
     None is no arguments, on every surface.
     """
     if isinstance(arguments, str):
-        arguments = gate.parse_json(arguments)
+        # What models answer with that have no arguments to give.
+        arguments = gate.parse_json(arguments) if arguments.strip() else {}
     if arguments is None:
         arguments = {}
     if not isinstance(arguments, Mapping):
@@ -117,7 +118,9 @@ def checked(spec: ToolSpec, arguments: object) -> dict[str, Any]:
 def _unknown_arguments(spec: ToolSpec, unknown: list[str]) -> str:
     names = [parameter.name for parameter in spec.parameters if parameter.for_models]
     takes = f"only {', '.join(names)}" if names else "no arguments"
-    return f"{spec.name} takes {takes}; it does not know '{unknown[0][:64]}'."
+    name = unknown[0][:64]
+    shown = name if gate.is_storable(name) else ascii(name)[1:-1]
+    return f"{spec.name} takes {takes}; it does not know '{shown}'."
 
 
 def _checked_value(parameter: Parameter, value: Any) -> Any:

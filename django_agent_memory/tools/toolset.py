@@ -56,7 +56,9 @@ class Toolset:
         `error: ` and one sentence that a model can act on.
         """
         if not isinstance(name, str) or name not in self._specs:
-            return f"error: no such tool {str(name)[:64]!r}"
+            # Of what is no string only its type: its text may be endless, or an error.
+            named = name[:64] if isinstance(name, str) else type(name).__name__
+            return f"error: no such tool {named!r}"
         try:
             return self.answer(name, arguments).text
         except AgentMemoryError as error:

@@ -629,3 +629,38 @@ def test_a_directory_moves_in_a_fixed_number_of_queries(
     with django_assert_max_num_queries(40):
         do(tool, "rename", old_path="/memories/d", new_path="/memories/e")
     assert len(tool.files.memory.keys("e/")) == count
+
+
+class TestKeysThatNoPathNames:
+    """Other surfaces take keys that are no paths: this tool leaves them alone."""
+
+    KEYS = ("team//plan", "v/../w", "v/./w", "d/", "e/a\nb", "p/100%2f")
+
+    @pytest.fixture
+    def others(self, memory: Memory) -> Memory:
+        for key in self.KEYS:
+            memory.remember(key, "s", "keep me")
+        return memory
+
+    @pytest.mark.parametrize("name", ["team", "v", "d", "e", "p"])
+    def test_they_make_no_directory(self, others: Memory, tool: MemoryTool, name: str) -> None:
+        path = f"/memories/{name}"
+        for command in (
+            {"command": "view", "path": path},
+            {"command": "delete", "path": path},
+            {"command": "rename", "old_path": path, "new_path": "/memories/new"},
+        ):
+            with pytest.raises(ToolError, match="does not exist"):
+                tool.call(command)
+        assert others.keys() == tuple(sorted(self.KEYS))
+
+    def test_they_stay_where_files_beside_them_go(self, others: Memory, tool: MemoryTool) -> None:
+        others.remember("team/a", "s", "b")
+        others.remember("v/b", "s", "b")
+        tool.call({"command": "delete", "path": "/memories/team"})
+        tool.call({"command": "rename", "old_path": "/memories/v", "new_path": "/memories/v2"})
+        assert others.keys() == tuple(sorted((*self.KEYS, "v2/b")))
+
+    @pytest.mark.parametrize("text", ["\x00", "\ud800"])
+    def test_what_cannot_be_stored_is_called_what_the_model_calls_it(self, tool, text) -> None:
+        assert refused(tool, "create", "/memories/a", file_text=text).startswith("The file_text ")

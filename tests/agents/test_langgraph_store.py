@@ -479,3 +479,25 @@ def test_an_operation_that_makes_no_sense_is_refused(store, op, said) -> None:
 def test_the_root_is_a_path(root) -> None:
     with pytest.raises(Refused):
         AgentMemoryStore(root)
+
+
+@pytest.mark.parametrize("options", [{}, {"query": "x"}, {"filter": {"a": 1}}])
+@pytest.mark.parametrize("name", ["limit", "offset"])
+def test_a_count_has_an_end(store: AgentMemoryStore, name: str, options: dict[str, Any]) -> None:
+    store.put(("a",), "k", {"a": 1})
+    assert isinstance(store.search(("a",), **{name: 2**31 - 1}, **options), list)
+    for count in (2**31, 10**30):
+        with pytest.raises(Refused, match=f"The {name} must be a whole number from 0 to 2147"):
+            store.search(("a",), **{name: count}, **options)
+
+
+def test_what_is_no_query_no_ttl_and_no_namespace_is_said(store: AgentMemoryStore) -> None:
+    for query in (5, ["a"], {"a": 1}):
+        with pytest.raises(Refused, match="The query must be a string"):
+            store.search(("a",), query=query)
+    with pytest.raises(Refused, match="The ttl must be a dict"):
+        AgentMemoryStore("core", ttl=5)
+    for op in (PutOp(None, "a", {"b": 1}), GetOp("ab", "a")):
+        with pytest.raises(Refused, match="A namespace must be a tuple of strings"):
+            store.batch([PutOp(("a",), "k", {"a": 1}), op])
+    assert store.search(("a",)) == []
