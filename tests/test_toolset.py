@@ -41,7 +41,7 @@ def test_a_text_that_looks_like_json_stays_text(memory: Memory) -> None:
         (["recall"], {}, "error: no such tool 'list'"),
         pytest.param(10**5_000, {}, "error: no such tool 'int'", id="endless"),
         ("\ud800", {}, "error: no such tool '\\ud800'"),
-        ("recall", {"\ud800": 1}, "error: recall takes only key; it does not know '\\ud800'."),
+        ("recall", {"\ud800": 1}, "error: recall takes only key; it does not know 'U+D800'."),
         ("recall", "", "error: recall needs the argument 'key'."),
         ("recall", "null", "error: recall needs the argument 'key'."),
         ("x" * 100, {}, f"error: no such tool '{'x' * 64}'"),

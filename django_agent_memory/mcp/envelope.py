@@ -8,8 +8,6 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from django_agent_memory.text.gate import is_storable
-
 from .wire import (
     CLIENT_CAPABILITIES,
     HANDSHAKE,
@@ -33,8 +31,6 @@ _VERSION_HEADER = "MCP-Protocol-Version"
 def id_in(message: Any) -> Id | None:
     """Return the id of a request, None where there is none that an answer could carry."""
     id_ = message.get("id") if isinstance(message, dict) else None
-    if type(id_) is str and not is_storable(id_):
-        return None  # Strict readers of JSON would refuse the answer.
     return id_ if type(id_) in (str, int) else None
 
 
@@ -49,7 +45,7 @@ def opened(message: Any) -> tuple[Id | None, str, Json]:
     if not isinstance(message.get("method"), str):
         raise _malformed("A message must have a method, which is a string.")
     if "id" in message and id_in(message) is None:
-        raise _malformed("The id must be a whole number, or a string without NUL or surrogates.")
+        raise _malformed("The id must be a string or a whole number.")
     params = message.get("params")
     if params is not None and not isinstance(params, dict):
         raise _malformed("The params must be an object.")

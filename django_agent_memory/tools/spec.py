@@ -118,9 +118,7 @@ def checked(spec: ToolSpec, arguments: object) -> dict[str, Any]:
 def _unknown_arguments(spec: ToolSpec, unknown: list[str]) -> str:
     names = [parameter.name for parameter in spec.parameters if parameter.for_models]
     takes = f"only {', '.join(names)}" if names else "no arguments"
-    name = unknown[0][:64]
-    shown = name if gate.is_storable(name) else ascii(name)[1:-1]
-    return f"{spec.name} takes {takes}; it does not know '{shown}'."
+    return f"{spec.name} takes {takes}; it does not know '{unknown[0][:64]}'."
 
 
 def _checked_value(parameter: Parameter, value: Any) -> Any:

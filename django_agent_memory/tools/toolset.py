@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from django_agent_memory.exceptions import AgentMemoryError
+from django_agent_memory.text.rendering import sentence
 from django_agent_memory.twins import twin
 
 from .dialects import render
@@ -62,7 +63,7 @@ class Toolset:
         try:
             return self.answer(name, arguments).text
         except AgentMemoryError as error:
-            return f"error: {error}"
+            return f"error: {sentence(str(error))}"
         except Exception as error:
             _logger.error("The tool %s failed.", name, exc_info=error)
             return _FAILED

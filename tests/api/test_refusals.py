@@ -119,10 +119,15 @@ def test_bad_json_of_tools(agent: Agent, tool: str, raw: bytes) -> None:
     refused(agent, f"tools/{tool}/", raw, 400)
 
 
-@pytest.mark.parametrize("data", NOT_OBJECTS)
+@pytest.mark.parametrize("data", [data for data in NOT_OBJECTS if data is not None])
 @pytest.mark.parametrize("tool", TOOLS)
 def test_arguments_that_are_no_object(agent: Agent, tool: str, data: Any) -> None:
     refused(agent, f"tools/{tool}/", json.dumps(data), 400)
+
+
+@pytest.mark.parametrize("tool", [name for name in TOOLS if name != "list_memories"])
+def test_null_lacks_the_arguments_that_are_needed(agent: Agent, tool: str) -> None:
+    refused(agent, f"tools/{tool}/", "null", 400)
 
 
 # Resources
