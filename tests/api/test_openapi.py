@@ -262,3 +262,10 @@ def test_an_answer_unlike_described_would_be_found() -> None:
     for wrong in ({**answer, "more": 1}, {**answer, "deleted": "yes"}, {"key": "k"}):
         with pytest.raises(ValidationError):
             CONTRACT.validate(schema, wrong)
+
+
+def test_the_body_of_an_answer_may_be_any_value() -> None:
+    schemas = CONTRACT.given["components"]["schemas"]
+    for name in ("MemoryToolRecalled", "MemoryToolRevision"):
+        body = schemas[name]["properties"]["body"]
+        assert not body.keys() & {"type", "anyOf"}, name

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from django_agent_memory.tools import TOOLS
+from django_agent_memory.tools.answers import ANYTHING
 
-from .parts import Schema, listed, nullable, record, ref, said, text
+from .parts import Schema, anything, listed, nullable, record, ref, said, text
 
 REVISION = "The number of the workspace's last write."
 _NEAR = "Up to 3 near keys."
@@ -105,5 +106,7 @@ def _as_told(properties: Mapping[str, Schema], told: Mapping[str, _Told]) -> dic
 
 
 def _as_here(shape: Schema) -> Schema:
-    """Return the schema with null said the way that the API says it."""
+    """Return the schema with null, and what may be anything, said the way that the API says it."""
+    if shape == ANYTHING:
+        return anything()
     return nullable(shape["anyOf"][0]) if "anyOf" in shape else shape
