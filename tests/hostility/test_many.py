@@ -133,14 +133,15 @@ def test_every_request_is_answered_and_memory_stays_flat(
 ) -> None:
     """No status but the right one or 503, no worker lost, all that was acknowledged is there."""
     before = server.call("list_memories")["workspace_revision"]
+    warm_up, rest = WARM_UP // CLIENTS, REQUESTS // CLIENTS
     with ThreadPoolExecutor(CLIENTS) as pool:
-        list(pool.map(lambda client: client.run(WARM_UP // CLIENTS), crew))
+        list(pool.map(lambda client: client.run(warm_up), crew))
         megabytes = server.megabytes()
-        list(pool.map(lambda client: client.run(REQUESTS // CLIENTS), crew))
+        list(pool.map(lambda client: client.run(rest), crew))
     grown = server.megabytes() - megabytes
     statuses = sum((client.statuses for client in crew), Counter[int]())
     print(f"{server.kind}: {dict(statuses)}, {megabytes:.0f} MB and {grown:+.1f} MB")  # noqa: T201
-    assert statuses.total() == (WARM_UP + REQUESTS) // CLIENTS * CLIENTS
+    assert statuses.total() == (warm_up + rest) * CLIENTS
     assert statuses[503] < statuses.total() / 20
     assert grown < GROWTH
     kept = {key: number for client in crew for key, number in client.kept.items()}
