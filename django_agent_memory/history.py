@@ -10,11 +10,13 @@ import datetime
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from django.db.models import Exists, OuterRef
 from django.utils import timezone
 
 from .exceptions import Pruned
 from .models import Revision, Workspace
 from .models.details import stored
+from .models.note import NoteQuerySet
 from .models.revision import RevisionQuerySet
 from .results import Revised, fields_of
 from .text import rendering
@@ -37,6 +39,12 @@ class Point:
 def history(path: str, key: str, *, using: str, session: str = "") -> tuple[Revised, ...]:
     """Return every revision of `key`, oldest first."""
     return tuple(map(revised, _of_key(path, key, using, session).order_by("number")))
+
+
+def written_by(notes: NoteQuerySet, actor: str) -> NoteQuerySet:
+    """Return those of `notes` whose last revision has this actor and is still kept."""
+    last = Revision.objects.filter(workspace=OuterRef("workspace"), number=OuterRef("revision"))
+    return notes.filter(Exists(last.filter(actor=actor)))
 
 
 def history_lines(revisions: Iterable[Revised]) -> tuple[str, ...]:

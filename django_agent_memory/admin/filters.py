@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Iterator
+from typing import Any, ClassVar
 
 from django.contrib import admin
+from django.contrib.admin.views.main import PAGE_VAR
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
@@ -36,6 +37,54 @@ class WorkspaceFilter(admin.SimpleListFilter):
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
         """Return the rows of the chosen workspace."""
         return exactly(queryset, "workspace__path", self.value())
+
+
+class TypedFilter(admin.SimpleListFilter):
+    """By a text that is typed in, for which there may be as many choices as rows."""
+
+    template = "admin/agent_memory/typed_filter.html"
+    # What a screen reader says of the field.
+    label: ClassVar[Any]
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> Choices:
+        """Return the chosen text alone."""
+        return with_chosen(self.value(), ())
+
+    def has_output(self) -> bool:
+        """Always: there is a field to type into."""
+        return True
+
+    def choices(self, changelist: Any) -> Iterator[Any]:
+        """Return all that the form of this filter needs: the other filters, and the way back."""
+        request: HttpRequest = self.request
+        given = request.GET.lists()
+        dropped = (self.parameter_name, PAGE_VAR)
+        yield {
+            "kept": [
+                (name, value) for name, values in given if name not in dropped for value in values
+            ],
+            "all": changelist.get_query_string(remove=[self.parameter_name]),
+            "chosen": self.value() or "",
+            "links": list(self.links(changelist)),
+        }
+
+    def links(self, changelist: Any) -> Iterable[tuple[Any, str]]:
+        """Return names and addresses of what may be chosen by a click."""
+        return ()
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        """Return the chosen rows; all for nothing, none for what no database can hold."""
+        typed = self.value()
+        if not typed:
+            return queryset
+        rows: QuerySet[Any] = (
+            self.chosen(queryset, typed) if is_storable(typed) else queryset.none()
+        )
+        return rows
+
+    def chosen(self, queryset: Any, typed: str) -> Any:
+        """Return the rows that the text chooses."""
+        raise NotImplementedError
 
 
 class KeyFilter(admin.SimpleListFilter):

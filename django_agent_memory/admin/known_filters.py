@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+import datetime
+from typing import Any, ClassVar
 
 from django.contrib import admin
-from django.contrib.admin.views.main import PAGE_VAR
 from django.db.models import Q, QuerySet, Subquery
 from django.http import HttpRequest
 from django.utils import timezone
+from django.utils.formats import number_format
 from django.utils.translation import gettext_lazy as _
 
 from django_agent_memory.associations import tied_to
+from django_agent_memory.history import written_by
 from django_agent_memory.models import Note, Workspace
 from django_agent_memory.text.gate import is_storable
 
-from .filters import Choices, WorkspaceFilter, exactly, with_chosen
+from .filters import Choices, TypedFilter, WorkspaceFilter, exactly, with_chosen
+from .overview import STALE
 
 _MOST_CHOICES = 50
 _RECENT_NOTES = 2_000
@@ -57,40 +59,47 @@ class SlotFilter(_NameFilter):
     parameter_name = "slot"
 
 
-class ContextFilter(admin.SimpleListFilter):
+class SourceFilter(_NameFilter):
+    """By what a note was taken from."""
+
+    title = _("source")
+    parameter_name = "source"
+
+
+class ContextFilter(TypedFilter):
     """By a context that is typed in, exactly: there may be as many contexts as notes."""
 
     title = _("context")
     parameter_name = "context"
-    template = "admin/agent_memory/context_filter.html"
+    label = _("Context, exactly")
 
-    def lookups(self, request: HttpRequest, model_admin: Any) -> Choices:
-        """Return the chosen context alone."""
-        return with_chosen(self.value(), ())
-
-    def has_output(self) -> bool:
-        """Always: there is a field to type into."""
-        return True
-
-    def choices(self, changelist: Any) -> Iterator[Any]:
-        """Return all that the form of this filter needs: the other filters, and the way back."""
-        request: HttpRequest = self.request
-        given = request.GET.lists()
-        dropped = (self.parameter_name, PAGE_VAR)
-        yield {
-            "kept": [
-                (name, value) for name, values in given if name not in dropped for value in values
-            ],
-            "all": changelist.get_query_string(remove=[self.parameter_name]),
-            "chosen": self.value() or "",
-        }
-
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+    def chosen(self, queryset: Any, typed: str) -> Any:
         """Return the notes that are tied to it."""
-        context = self.value()
-        if not context:
-            return queryset
-        return queryset.filter(tied_to(context)) if is_storable(context) else queryset.none()
+        return queryset.filter(tied_to(typed))
+
+
+class SubjectFilter(TypedFilter):
+    """By whom or what a note is about, typed in exactly."""
+
+    title = _("subject")
+    parameter_name = "subject"
+    label = _("Subject, exactly")
+
+    def chosen(self, queryset: Any, typed: str) -> Any:
+        """Return the notes about it."""
+        return queryset.filter(subject=typed)
+
+
+class WriterFilter(TypedFilter):
+    """By who wrote what a note says now, typed in exactly."""
+
+    title = _("last writer")
+    parameter_name = "writer"
+    label = _("Agent or person, exactly as in the history")
+
+    def chosen(self, queryset: Any, typed: str) -> Any:
+        """Return the notes whose last revision has this actor."""
+        return written_by(queryset, typed)
 
 
 class ExpiryFilter(admin.SimpleListFilter):
@@ -100,13 +109,19 @@ class ExpiryFilter(admin.SimpleListFilter):
     parameter_name = "expiry"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> Choices:
-        """Return the three cases."""
-        return [("expired", _("expired")), ("expires", _("expires")), ("never", _("never expires"))]
+        """Return the four cases."""
+        return [
+            ("live", _("seen by agents")),
+            ("expired", _("expired")),
+            ("expires", _("expires")),
+            ("never", _("never expires")),
+        ]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
         """Return the notes of the chosen case."""
         now = timezone.now()
         cases = {
+            "live": Q(expires_at=None) | Q(expires_at__gt=now),
             "expired": Q(expires_at__lte=now),
             "expires": Q(expires_at__gt=now),
             "never": Q(expires_at=None),
@@ -115,8 +130,75 @@ class ExpiryFilter(admin.SimpleListFilter):
         return queryset if case is None else queryset.filter(case)
 
 
+class RecallFilter(admin.SimpleListFilter):
+    """By when agents last recalled a note."""
+
+    title = _("last recall")
+    parameter_name = "recalled"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> Choices:
+        """Return the spans."""
+        return [
+            ("never", _("never")),
+            ("7", _("in the past 7 days")),
+            ("30", _("in the past 30 days")),
+            ("older", _("before that")),
+            ("stale", _("neither written nor recalled for 90 days")),
+        ]
+
+    def queryset(self, request: HttpRequest, queryset: Any) -> Any:
+        """Return the notes of the chosen span."""
+        now = timezone.now()
+        month = now - datetime.timedelta(days=30)
+        chosen = self.value() or ""
+        if chosen == "never":
+            return queryset.never_recalled()
+        if chosen == "older":
+            return queryset.ever_recalled().unrecalled_since(month)
+        if chosen == "stale":
+            return queryset.unwritten_since(now - STALE).unrecalled_since(now - STALE)
+        if chosen in ("7", "30"):
+            return queryset.recalled_since(now - datetime.timedelta(days=int(chosen)))
+        return queryset
+
+
+class LengthFilter(admin.SimpleListFilter):
+    """By the characters of the body."""
+
+    title = _("characters")
+    parameter_name = "characters"
+
+    _EDGES: ClassVar = {
+        "short": (0, 200),
+        "middle": (201, 2_000),
+        "long": (2_001, 20_000),
+        "longest": (20_001, None),
+    }
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> Choices:
+        """Return the lengths; the last is what is flagged as unusual."""
+        return [
+            ("short", _("up to %s") % number_format(200)),
+            ("middle", _("201 to %s") % number_format(2_000)),
+            ("long", _("%(first)s to %(last)s") % _numbers(first=2_001, last=20_000)),
+            ("longest", _("more than %s") % number_format(20_000)),
+        ]
+
+    def queryset(self, request: HttpRequest, queryset: Any) -> Any:
+        """Return the notes of the chosen length."""
+        if self.value() not in self._EDGES:
+            return queryset
+        least, most = self._EDGES[str(self.value())]
+        longer = queryset.longer_than(least - 1) if least else queryset
+        return longer if most is None else longer.no_longer_than(most)
+
+
+def _numbers(**numbers: int) -> dict[str, str]:
+    return {name: number_format(number) for name, number in numbers.items()}
+
+
 def _recent(request: HttpRequest, model_admin: Any) -> list[dict[str, str]]:
-    """Return kind and slot of the newest notes, read once for both filters of a page.
+    """Return kind, slot and source of the newest notes, read once for all filters of a page.
 
     Private ones are left out afterwards: a condition could let the database read on without end.
     """
@@ -128,7 +210,7 @@ def _recent(request: HttpRequest, model_admin: Any) -> list[dict[str, str]]:
             # A value and no join: the index of positions then is in the order that is asked for.
             chosen = Workspace.objects.filter(path=path).values("pk")[:1]
             notes = notes.filter(workspace_id=Subquery(chosen)).order_by("-position")
-        rows = notes.values("kind", "slot", "session")
+        rows = notes.values("kind", "slot", "source", "session")
         is_known = path is None or is_storable(path)
         found = rows[:_RECENT_NOTES] if is_known else []
         page.agent_memory_recent_notes = [row for row in found if not row["session"]]

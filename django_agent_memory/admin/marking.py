@@ -14,6 +14,7 @@ from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext_lazy as _
 
 from django_agent_memory.text import invisible
+from django_agent_memory.text.folding import hits
 from django_agent_memory.text.secrets import find_secrets
 
 COVERED = "agent-memory-covered"
@@ -25,20 +26,37 @@ _MOST_ESCAPES = 2_000
 """In one text; the rest are left as they are, so that no page gets many times as long as it."""
 
 
-def marked(text: str) -> SafeString:
-    """Return the text escaped, with each credential covered and invisible characters named."""
-    pieces, last = [], 0
+def marked(text: str, pattern: str = "") -> SafeString:
+    """Return the text escaped, with each credential covered and invisible characters named.
+
+    What matches the pattern is highlighted, but inside a credential; only short texts take one.
+    """
+    pieces: list[str] = []
+    last = 0
+    found = hits(text, pattern) if pattern else []
     for secret in find_secrets(text):
-        pieces.append(_named(text[last : secret.start]))
+        pieces += _highlighted(text, last, secret.start, found)
         pieces.append(_covered(text[secret.start : secret.end]))
         last = secret.end
-    pieces.append(_named(text[last:]))
+    pieces += _highlighted(text, last, len(text), found)
     return mark_safe("".join(pieces))  # noqa: S308  (each piece is escaped)
 
 
 def has_secret(*texts: str | None) -> bool:
     """Whether there is a credential in one of the texts."""
     return any(text and find_secrets(text) for text in texts)
+
+
+def _highlighted(text: str, start: int, end: int, found: list[tuple[int, int]]) -> Iterator[str]:
+    """Yield the stretch of the text, with what was found of it in elements of its own."""
+    for first, last in found:
+        first, last = max(first, start), min(last, end)
+        if first >= last:
+            continue
+        yield _named(text[start:first])
+        yield f"<mark>{_named(text[first:last])}</mark>"
+        start = last
+    yield _named(text[start:end])
 
 
 def _covered(text: str) -> SafeString:

@@ -11,7 +11,6 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import URLPattern, path
 from django.utils.formats import date_format, number_format
-from django.utils.html import format_html
 from django.utils.timezone import is_aware, localtime
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
@@ -19,42 +18,38 @@ from django.utils.translation import ngettext
 from django_agent_memory.models import Note, NoteUsage
 from django_agent_memory.models.note import NoteQuerySet
 from django_agent_memory.search import matching
-from django_agent_memory.text import rendering
 from django_agent_memory.text.flags import decode_flags
 from django_agent_memory.text.gate import is_storable
 
 from . import links
 from .access import may, may_somewhere, within
-from .base import Crumb, MemoryAdmin, MemoryChangeList
+from .base import Crumb, MemoryAdmin
 from .details_form import NAMES
 from .filters import AgeFilter, KeyFilter, SummaryFilter, WorkspaceFilter
 from .finding_page import FindingPage
 from .flagged import FlagFilter, badges, explained
+from .folders import FolderFilter
 from .forget_page import ForgetPage
 from .known import READ_ONLY
-from .known_filters import ContextFilter, ExpiryFilter, KindFilter, SlotFilter
-from .marking import marked
+from .known_filters import (
+    ContextFilter,
+    ExpiryFilter,
+    KindFilter,
+    LengthFilter,
+    RecallFilter,
+    SlotFilter,
+    SourceFilter,
+    SubjectFilter,
+    WriterFilter,
+)
 from .note_form import NoteForm
+from .note_list import NoteChangeList, note_lines, with_summaries
 from .numbers import is_number
 from .paging import SizeFilter
 from .shown import LIST_KEY, exact_text, key_text, no_index_line, quiet
 
 KNOWN = _("What is known of it")
 _HISTORY = ("created_at", "updated_at", "shown_revision", "shown_usage")
-
-
-class NoteChangeList(MemoryChangeList):
-    """The list of notes, which reads neither bodies nor haystacks."""
-
-    def get_queryset(self, *args: Any, **kwargs: Any) -> QuerySet[Note]:
-        """Return the rows without what may be a million characters long."""
-        return super().get_queryset(*args, **kwargs).defer("body", "haystack", "contexts")
-
-    def get_results(self, request: HttpRequest) -> None:
-        """Give the rows of this page their summaries; a join would make the count read them all."""
-        super().get_results(request)
-        rows: Any = self.result_list
-        self.result_list = _with_summaries(list(rows))
 
 
 @admin.register(Note)
@@ -76,14 +71,20 @@ class NoteAdmin(MemoryAdmin):
     )
     list_filter = (
         WorkspaceFilter,
-        KindFilter,
-        SlotFilter,
-        ContextFilter,
+        FolderFilter,
+        KeyFilter,
         FlagFilter,
+        RecallFilter,
         AgeFilter,
         ExpiryFilter,
         SummaryFilter,
-        KeyFilter,
+        LengthFilter,
+        KindFilter,
+        SlotFilter,
+        SourceFilter,
+        ContextFilter,
+        SubjectFilter,
+        WriterFilter,
         SizeFilter,
     )
     list_select_related = ("workspace",)
@@ -121,7 +122,7 @@ class NoteAdmin(MemoryAdmin):
         note = super().get_object(request, object_id, from_field)
         if note is None and request.method == "POST":
             note = _stored_again(self.get_queryset(request), request)
-        return None if note is None else _with_summaries([note])[0]
+        return None if note is None else with_summaries([note])[0]
 
     def changeform_view(
         self,
@@ -238,8 +239,8 @@ class NoteAdmin(MemoryAdmin):
 
     @admin.display(description=_("key"), ordering="key")
     def shown_key(self, note: Any) -> str:
-        """The key with its blanks visible."""
-        return key_text(note.key, most=LIST_KEY)
+        """The key with its blanks visible, and in it what was searched for."""
+        return key_text(note.key, most=LIST_KEY, pattern=getattr(note, "pattern", ""))
 
     @admin.display(description=_("key"))
     def whole_key(self, note: Any) -> str:
@@ -248,10 +249,8 @@ class NoteAdmin(MemoryAdmin):
 
     @admin.display(description=_("index line"))
     def shown_summary(self, note: Any) -> str:
-        """The summary as the index shows it."""
-        if note.summary is None:
-            return no_index_line()
-        return format_html("<bdi>{}</bdi>", marked(rendering.fit_summary(note.summary)))
+        """The summary as the index shows it; below, where a search has found the note."""
+        return note_lines(note)
 
     @admin.display(description=_("flags"), ordering="flags")
     def shown_flags(self, note: Any) -> str:
@@ -310,14 +309,6 @@ class NoteAdmin(MemoryAdmin):
 
 def _shown_flags(note: Any) -> tuple[str, ...]:
     return ("explained_flags",) if note is not None and note.flags else ()
-
-
-def _with_summaries(notes: list[Any]) -> list[Any]:
-    rows = Note.objects.filter(pk__in=[note.pk for note in notes])
-    summaries = dict(rows.values_list("pk", "entry__summary"))
-    for note in notes:
-        note.summary = summaries.get(note.pk)
-    return notes
 
 
 def _stored_again(notes: NoteQuerySet, request: HttpRequest) -> Note | None:

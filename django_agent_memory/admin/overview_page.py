@@ -7,6 +7,7 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext_lazy
 
 from django_agent_memory.conf import conf
 from django_agent_memory.index import read_index
@@ -19,6 +20,12 @@ from .shown import key_text
 from .sizes import growth
 
 DAYS = 90
+
+_WRONG = (
+    ngettext_lazy("%d line without a note", "%d lines without a note"),
+    ngettext_lazy("%d line cut by the index budget", "%d lines cut by the index budget"),
+    ngettext_lazy("%d flagged note", "%d flagged notes"),
+)
 
 
 class OverviewPage:
@@ -62,7 +69,8 @@ class OverviewPage:
             tools=[(_("Settings"), change), *self.admin.actions_on(self.request, workspace)],
             text_url=links.to_page(self.site, "workspace", "index_text", workspace.pk),
             notes_url=self._notes(),
-            flagged_url=self._notes(flag="any"),
+            health=self._health(size, counts, dangling),
+            found=self._found(counts),
             can_see_notes=self._may("view_note"),
             can_add_notes=self._may("add_note"),
         )
@@ -92,6 +100,31 @@ class OverviewPage:
             ),
             plots.bars("agent-memory-writes", written, title=_("Writes a day"), unit=_("Writes")),
         ]
+
+    def _health(self, size: overview.Size, counts: dict[str, int], dangling: int) -> str:
+        """Return what a person should look at here, in the order of how much agents miss by it."""
+        numbers = (dangling, size.lines - size.shown, counts["flagged"])
+        wrong = [words % number for words, number in zip(_WRONG, numbers, strict=True) if number]
+        return ", ".join(wrong) or _("good: nothing asks for a look")
+
+    def _found(self, counts: dict[str, int]) -> list[tuple[Any, Any, str]]:
+        """Return what is counted, how many, and the way to these notes for who may see them."""
+        stale = _("Neither written nor recalled for %s days") % overview.STALE.days
+        never = {"recalled": "never", "expiry": "live"}
+        rows: list[tuple[Any, int, dict[str, str]]] = [
+            (_("Never recalled"), counts["never_recalled"], never),
+            (stale, counts["stale"], {"recalled": "stale", "expiry": "live"}),
+            (_("Flagged"), counts["flagged"], {"flag": "any"}),
+            (_("Expired, not yet removed"), counts["expired"], {"expiry": "expired"}),
+        ]
+        may_see = self._may("view_note")
+        found: list[tuple[Any, Any, str]] = [
+            (name, count, self._notes(**filters) if count and may_see else "")
+            for name, count, filters in rows
+        ]
+        if conf.usage_seconds is None:
+            found[0] = (_("Never recalled"), _("not counted"), "")
+        return found
 
     def _line(self, line: overview.Line) -> tuple[Any, str, int, int]:
         """Return a key, the way to its note, and what its line costs."""

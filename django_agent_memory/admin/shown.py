@@ -14,15 +14,16 @@ from .marking import marked
 LIST_KEY = 80
 
 
-def key_text(key: str, *, most: int | None = None) -> SafeString:
+def key_text(key: str, *, most: int | None = None, pattern: str = "") -> SafeString:
     """Return a key isolated from the direction around it, cut behind `most` cp.
 
-    It is quoted where part of it would hide: a link that is one blank could not be seen.
+    It is quoted where part of it would hide: a link that is one blank could not be seen. What
+    matches the pattern is highlighted.
     """
     is_plain = key.isprintable() and key == " ".join(key.split())
     short = key if most is None or len(key) <= most else key[:most] + "…"
     shown = short if is_plain else f"“{short}”"
-    return format_html('<bdi class="agent-memory-key">{}</bdi>', marked(shown))
+    return format_html('<bdi class="agent-memory-key">{}</bdi>', marked(shown, pattern))
 
 
 def key_with_timeline(

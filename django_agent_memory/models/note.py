@@ -61,11 +61,21 @@ class NoteQuerySet(models.QuerySet["Note"]):
         """Those last written before it."""
         return self.filter(updated_at__lt=moment)
 
+    def recalled_since(self, moment: datetime.datetime) -> NoteQuerySet:
+        """Those recalled from then on, as far as that is written already."""
+        return self.filter(models.Exists(_usage().filter(recalled_at__gte=moment)))
+
     def unrecalled_since(self, moment: datetime.datetime) -> NoteQuerySet:
         """Those not recalled from then on, as far as that is written already."""
-        same = {"workspace": models.OuterRef("workspace"), "position": models.OuterRef("position")}
-        recalled = NoteUsage.objects.filter(**same, recalled_at__gte=moment)
-        return self.filter(~models.Exists(recalled))
+        return self.filter(~models.Exists(_usage().filter(recalled_at__gte=moment)))
+
+    def never_recalled(self) -> NoteQuerySet:
+        """Those not recalled at all, as far as that is written already."""
+        return self.filter(~models.Exists(_usage()))
+
+    def ever_recalled(self) -> NoteQuerySet:
+        """Those recalled at some time, as far as that is written already."""
+        return self.filter(models.Exists(_usage()))
 
     def repeated_later(self) -> NoteQuerySet:
         """Those of which a shared note written later says the same, and does not expire before.
@@ -91,10 +101,13 @@ class NoteQuerySet(models.QuerySet["Note"]):
         """Those whose body has more code points."""
         return self.alias(characters=Length("body")).filter(characters__gt=characters)
 
+    def no_longer_than(self, characters: int) -> NoteQuerySet:
+        """Those whose body has no more code points."""
+        return self.alias(characters=Length("body")).filter(characters__lte=characters)
+
     def with_recency(self) -> NoteQuerySet:
         """Each with `recency`: when it was last stored or recalled."""
-        same = {"workspace": models.OuterRef("workspace"), "position": models.OuterRef("position")}
-        last = models.Subquery(NoteUsage.objects.filter(**same).values("recalled_at")[:1])
+        last = models.Subquery(_usage().values("recalled_at")[:1])
         return self.annotate(recency=Greatest("updated_at", Coalesce(last, "updated_at")))
 
     def without_summary(self) -> NoteQuerySet:
@@ -337,6 +350,12 @@ def live_in_sql(session: str, *, using: str) -> tuple[str, list[Any]]:
     if not session:
         return f"{unexpired} AND {shared}", [now]
     return f"{unexpired} AND ({shared} OR n.session = %s)", [now, session]
+
+
+def _usage() -> models.QuerySet[NoteUsage]:
+    """Return the usage of the note that the query around it is about."""
+    same = {"workspace": models.OuterRef("workspace"), "position": models.OuterRef("position")}
+    return NoteUsage.objects.filter(**same)
 
 
 def _unexpired(now: datetime.datetime | None) -> Q:

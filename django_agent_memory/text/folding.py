@@ -45,6 +45,32 @@ def first_hit(text: str, pattern: str) -> int | None:
     return at if text.isascii() else _original_offset(text, at)
 
 
+def hits(text: str, pattern: str) -> list[tuple[int, int]]:
+    """Return from where to where in a short `text` the matches of `pattern` stand, in order.
+
+    None overlaps another; characters that normalisation joins are in a match or out of it together.
+    Takes time and memory for each character, so not for whole bodies.
+    """
+    wanted = fold(pattern)
+    starts, folded, start = [], [], 0
+    while wanted and start < len(text):
+        end = _segment_start(text, start + 1)
+        piece = fold(text[start:end])
+        starts += [(start, end)] * len(piece)
+        folded.append(piece)
+        start = end
+    whole, found = "".join(folded), []
+    at = whole.find(wanted) if wanted else -1
+    while at >= 0:
+        following = at + len(wanted)
+        last = starts[following - 1]
+        found.append((starts[at][0], last[1]))
+        while starts[following : following + 1] == [last]:
+            following += 1
+        at = whole.find(wanted, following)
+    return found
+
+
 def _original_offset(text: str, at: int) -> int:
     """Map offset `at` of `fold(text)` to the start of the segment of `text` it comes from.
 

@@ -72,6 +72,37 @@ def test_it_counts_what_to_look_at(memory: Memory, admin: Client) -> None:
     )
 
 
+@pytest.mark.parametrize("title", ["Never recalled", "Neither written", "Flagged", "Expired"])
+def test_what_is_counted_is_a_list_of_as_many(memory: Memory, admin: Client, title: str) -> None:
+    now = timezone.now()
+    memory.apply([Save(key=key, summary="s", body="b") for key in "abcdefgh"])
+    memory.remember("i", "s", "password=hunter2hunter2")
+    Note.objects.filter(key__in="abcd").update(updated_at=now - 91 * DAY)
+    recalled(memory, "a", now - 91 * DAY)
+    Note.objects.filter(key__in="cfg").update(expires_at=now - DAY)
+    Memory("core", session="s1").remember("private", "s", "b", persist=False)
+    Memory("other").remember("a", "s", "password=hunter2hunter2")
+    row = page_of(admin, memory).content.decode().split(f"<dt>{title}")[1].split("</dd>")[0]
+    address, count = re.findall(r'<a href="([^"]+)">(\d+)</a>', row)[0]
+    listed = admin.get(html.unescape(address)).context["cl"].result_list
+    assert len(listed) == int(count) > 0
+
+
+def test_health_names_what_asks_for_a_look(memory: Memory, admin: Client) -> None:
+    memory.apply([Save(key=key, summary="s", body="b") for key in "abc"])
+    assert "Health good: nothing asks for a look Never" in text_of(page_of(admin, memory))
+    memory.remember("d", "s", "password=hunter2hunter2")
+    assert "Health 1 flagged note Never" in text_of(page_of(admin, memory))
+    Note.objects.filter(key__in="ab").delete()
+    memory.configure(index_budget=len(memory.index_note()) - 1)
+    cut = 4 - memory.stats().shown
+    assert cut > 1
+    assert (
+        f"Health 2 lines without a note, {cut} lines cut by the index budget, 1 flagged note Never"
+        in text_of(page_of(admin, memory))
+    )
+
+
 def test_recalls_that_are_not_counted(memory: Memory, admin: Client, settings: Any) -> None:
     settings.AGENT_MEMORY_USAGE_SECONDS = None
     memory.remember("k", "s", "b")

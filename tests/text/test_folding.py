@@ -7,7 +7,7 @@ import unicodedata
 import pytest
 from hypothesis import example, given
 
-from django_agent_memory.text.folding import SEPARATOR, first_hit, fold, haystack
+from django_agent_memory.text.folding import SEPARATOR, first_hit, fold, haystack, hits
 
 from .strategies import patterns, texts
 
@@ -89,6 +89,40 @@ def test_first_hit_points_at_the_hit_in_the_original(before: str, pattern: str, 
 )
 def test_first_hit(text: str, pattern: str, offset: int | None) -> None:
     assert first_hit(text, pattern) == offset
+
+
+@pytest.mark.parametrize(
+    ("text", "pattern", "found"),
+    [
+        ("needle", "NEEDLE", [(0, 6)]),
+        ("a needle, a Needle", "needle", [(2, 8), (12, 18)]),
+        ("aaaaa", "aa", [(0, 2), (2, 4)]),
+        ("Straße STRASSE", "strasse", [(0, 6), (7, 14)]),
+        ("Straße", "s", [(0, 1), (4, 5)]),  # Half of a letter is the letter.
+        ("e\u0301te\u0301", "t\u00e9", [(2, 5)]),
+        ("ﬃx", "fix", [(0, 2)]),
+        ("İx", "x", [(1, 2)]),
+        ("xyz", "needle", []),
+        ("", "needle", []),
+        ("anything", "", []),
+        ("", "", []),
+    ],
+)
+def test_hits(text: str, pattern: str, found: list[tuple[int, int]]) -> None:
+    assert hits(text, pattern) == found
+
+
+@given(texts, patterns, texts)
+def test_hits_begin_with_the_first_and_are_apart(before: str, pattern: str, after: str) -> None:
+    text = before + pattern + after
+    found = hits(text, pattern)
+    assert bool(found) == (bool(fold(pattern)) and fold(pattern) in fold(text))
+    ends = [0, *(end for _, end in found)]
+    for (start, end), last in zip(found, ends, strict=False):
+        assert last <= start < end <= len(text)
+        assert fold(pattern) in fold(text[start:end])
+    if found:
+        assert found[0][0] == first_hit(text, pattern)
 
 
 @pytest.mark.parametrize("marks", ["\u0301\u0316", "\u0f73\u0f71", "\u0344\u0316"])
