@@ -30,9 +30,10 @@ class NoteChangeList(MemoryChangeList):
         return super().get_queryset(*args, **kwargs).defer("body", "haystack", "contexts")
 
     def get_results(self, request: HttpRequest) -> None:
-        """Give the rows of this page their summaries; a join would make the count read them all.
+        """Give the rows of this page their summaries and paths.
 
-        Where somebody has searched, their excerpts as well.
+        Joined, they would make the count read all rows, and MariaDB sort them. Where somebody has
+        searched, the rows get their excerpts as well.
         """
         super().get_results(request)
         rows: Any = self.result_list
@@ -42,11 +43,11 @@ class NoteChangeList(MemoryChangeList):
 
 
 def with_summaries(notes: list[Any]) -> list[Any]:
-    """Return the notes, each with `summary`, which is None without an index line."""
+    """Return the notes, each with `summary`, None without an index line, and `path`."""
     rows = Note.objects.filter(pk__in=[note.pk for note in notes])
-    summaries = dict(rows.values_list("pk", "entry__summary"))
+    read = {pk: more for pk, *more in rows.values_list("pk", "entry__summary", "workspace__path")}
     for note in notes:
-        note.summary = summaries.get(note.pk)
+        note.summary, note.path = read.get(note.pk, (None, ""))
     return notes
 
 

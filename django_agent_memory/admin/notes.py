@@ -66,7 +66,7 @@ class NoteAdmin(MemoryAdmin):
         "shown_size",
         "shown_flags",
         "updated_at",
-        "workspace",
+        "shown_workspace",
         "created_at",
     )
     list_filter = (
@@ -87,7 +87,6 @@ class NoteAdmin(MemoryAdmin):
         WriterFilter,
         SizeFilter,
     )
-    list_select_related = ("workspace",)
     # The order of the unique index, so that no list has to be sorted.
     ordering = ("workspace_id", "key")
     search_fields = ("key",)
@@ -251,6 +250,12 @@ class NoteAdmin(MemoryAdmin):
     def shown_summary(self, note: Any) -> str:
         """The summary as the index shows it; below, where a search has found the note."""
         return note_lines(note)
+
+    @admin.display(description=_("workspace"), ordering="workspace")
+    def shown_workspace(self, note: Any) -> str:
+        """The path of its workspace."""
+        path: str = note.path
+        return path
 
     @admin.display(description=_("flags"), ordering="flags")
     def shown_flags(self, note: Any) -> str:

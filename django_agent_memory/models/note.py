@@ -90,8 +90,10 @@ class NoteQuerySet(models.QuerySet["Note"]):
 
     def flagged(self, flag: str = "") -> NoteQuerySet:
         """Those that a person should look at, for any reason or for this one."""
-        notes = self.filter(flags__gt="")
-        return notes.filter(flags__contains=flag) if flag else notes
+        # A set of their own: SQLite would look for the few among all notes, in the order of keys.
+        notes = Note.objects.filter(flags__gt="").order_by()
+        chosen = notes.filter(flags__contains=flag) if flag else notes
+        return self.filter(pk__in=chosen.values("pk"))
 
     def with_size(self) -> NoteQuerySet:
         """Each with `size`: the length of its body in code points."""

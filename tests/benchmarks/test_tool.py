@@ -76,6 +76,18 @@ def test_every_pattern_is_searched_for_in_each_workspace() -> None:
 
 
 @pytest.mark.xdist_group("concurrency")
+def test_pages_of_the_admin_are_measured_at_two_sizes() -> None:
+    rows = table_of("admin")
+    assert len(rows) == 2 * (len(rows) // 2) >= 28
+    for row in rows:
+        statements, kilobytes = (int(word) for word in row[2].split() if word.isdigit())
+        assert statements > 2
+        assert kilobytes > 5
+        if row[0].startswith("notes, first page"):
+            assert statements <= 12
+
+
+@pytest.mark.xdist_group("concurrency")
 def test_peers_that_are_installed_take_turns_with_ours() -> None:
     rows = table_of("peers")
     contenders = [row[2] for row in rows if row[2] in _PEERS]
