@@ -26,6 +26,7 @@ from .batches import BatchPage
 from .checking import CheckPage
 from .clearing import ClearPage
 from .ending_sessions import SessionsPage
+from .exporting import ExportPage
 from .forms import WorkspaceForm
 from .numbers import is_number
 from .overview_page import OverviewPage
@@ -34,6 +35,7 @@ from .rolling_back import RollbackPage
 from .sizes import index_characters
 
 _ACTIONS: list[tuple[type[ActionPage], Any]] = [
+    (ExportPage, _("Export")),
     (PrunePage, _("Prune…")),
     (CheckPage, _("Check and repair…")),
     (RollbackPage, _("Roll back…")),
