@@ -25,7 +25,7 @@ def to_add(site: str, model: str, **initial: int | str) -> str:
 
 
 def to_past(site: str, page: str, workspace: str, key: str, **more: int) -> str:
-    """Return the address of a page about the past of a key: `timeline`, `compare` or `restore`.
+    """Return the address of a page about a key and its past, such as `timeline` or `restore`.
 
     The key is in the query: a forgotten one has no row, and a path could not hold every key.
     """

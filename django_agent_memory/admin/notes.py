@@ -18,6 +18,7 @@ from django.utils.translation import ngettext
 
 from django_agent_memory.models import Note, NoteUsage
 from django_agent_memory.models.note import NoteQuerySet
+from django_agent_memory.policy import ERASES
 from django_agent_memory.search import matching
 from django_agent_memory.text import rendering
 from django_agent_memory.text.flags import decode_flags
@@ -225,13 +226,15 @@ class NoteAdmin(MemoryAdmin):
         return ForgetPage(self, request).of_many(within(request, queryset, "delete_note"))
 
     def object_tools(self, request: HttpRequest, obj: Any) -> list[Crumb]:
-        """Return the ways to the history of the key and to forgetting it."""
+        """Return the ways to the history of the key, to forgetting and to erasing it."""
         site, path, tools = self.admin_site.name, obj.workspace.path, []
         if may(request, "view_revision", path=path):
             tools.append((_("History"), links.to_past(site, "timeline", path, obj.key)))
         tools.append((_("Why is it found?"), links.to_page(site, "note", "finding", obj.pk)))
         if may(request, "delete_note", path=path):
             tools.append((_("Forget…"), links.to_page(site, "note", "forget", obj.pk)))
+        if may(request, ERASES, path=path):
+            tools.append((_("Erase…"), links.to_past(site, "erase", path, obj.key)))
         return tools
 
     # Columns

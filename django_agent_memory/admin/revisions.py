@@ -15,20 +15,29 @@ from django.utils.translation import gettext_lazy as _
 
 from django_agent_memory.models import Note, Revision
 from django_agent_memory.models.revision import RevisionQuerySet
+from django_agent_memory.policy import REDACTS
 from django_agent_memory.results import Details
 
 from . import known, links
-from .access import may
+from .access import may, may_somewhere
 from .base import Crumb, MemoryAdmin, MemoryChangeList
 from .comparing import ComparePage
+from .erasing import EraseKeyPage
 from .filters import ActorFilter, KeyFilter, WorkspaceFilter
 from .paging import SizeFilter
-from .past import Said, may_restore
+from .past import PastPage, Said, may_restore
+from .redacting import RedactPage, is_redactable
 from .restoring import RestorePage
 from .shown import LIST_KEY, exact_text, key_text, no_index_line, quiet
 from .timeline import TimelinePage
 
-_PAGES = {"timeline": TimelinePage, "compare": ComparePage, "restore": RestorePage}
+_PAGES: dict[str, type[PastPage]] = {
+    "timeline": TimelinePage,
+    "compare": ComparePage,
+    "restore": RestorePage,
+    "redact": RedactPage,
+    "erase": EraseKeyPage,
+}
 
 
 class RevisionChangeList(MemoryChangeList):
@@ -130,10 +139,11 @@ class RevisionAdmin(MemoryAdmin):
         ]
 
     def past_view(self, request: HttpRequest, name: str) -> HttpResponse:
-        """Show the timeline of a key, compare two of its revisions, or restore one."""
-        if not self.has_view_permission(request):
+        """Show the timeline of a key, or another page about its past."""
+        page = _PAGES[name]
+        if not any(may_somewhere(request, permission) for permission in page.permissions):
             raise PermissionDenied
-        return _PAGES[name](self, request).respond()
+        return page(self, request).respond()
 
     # Columns
 
@@ -186,7 +196,7 @@ class RevisionAdmin(MemoryAdmin):
         return exact_text(revision.body)
 
     def object_tools(self, request: HttpRequest, obj: Any) -> list[Crumb]:
-        """Return the ways to the timeline, to the note if there is one, and to restoring this."""
+        """Return the ways to the timeline, the note if there is one, and what can be done here."""
         site, past = self.admin_site.name, (obj.workspace.path, obj.key)
         tools = [(_("History of this key"), links.to_past(site, "timeline", *past))]
         note = (
@@ -202,6 +212,9 @@ class RevisionAdmin(MemoryAdmin):
         if allowed and not is_now and not obj.redacted:
             address = links.to_past(site, "restore", *past, revision=obj.number)
             tools.append((_("Restore…"), address))
+        if may(request, REDACTS, path=past[0]) and is_redactable(obj):
+            address = links.to_past(site, "redact", *past, revision=obj.number)
+            tools.append((_("Redact…"), address))
         return tools
 
 

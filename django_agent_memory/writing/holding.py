@@ -88,6 +88,13 @@ def erasable(path: str, key: str | None = None, *, using: str | None = None) -> 
     )
 
 
+def keys_of(path: str, key: str | None = None, *, using: str | None = None) -> frozenset[str]:
+    """Return the keys that `erase` names in its signal; none where there is no workspace."""
+    alias = using or router.db_for_write(Workspace)
+    workspace = Workspace.objects.using(alias).filter(path=path).first()
+    return frozenset() if workspace is None else keys_held(workspace, key, alias)
+
+
 # What is asked and refused
 
 
@@ -130,7 +137,7 @@ def texts(workspace: Workspace, key: str | None, alias: str) -> dict[str, models
     }
 
 
-def keys_of(workspace: Workspace, key: str | None, alias: str) -> frozenset[str]:
+def keys_held(workspace: Workspace, key: str | None, alias: str) -> frozenset[str]:
     """Return the key, or with None every key that a row of the workspace has."""
     if key is not None:
         return frozenset([key])

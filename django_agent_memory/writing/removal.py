@@ -77,7 +77,7 @@ def erase(
         _expect(workspace, key, expected_revision, alias)
         if workspace is None:
             return holding.NOTHING
-        keys = holding.keys_of(workspace, key, alias)
+        keys = holding.keys_held(workspace, key, alias)
         done = _erase(workspace, key, alias)
 
         def tell() -> None:
