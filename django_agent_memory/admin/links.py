@@ -18,6 +18,12 @@ def to_page(site: str, model: str, page: str, pk: int | str) -> str:
     return reverse(f"admin:agent_memory_{model}_{page}", args=[quote(pk)], current_app=site)
 
 
+def to_exact(site: str, model: str, pk: int, *, is_on: bool) -> str:
+    """Return the address of a row's page with its white space marked, or without where it is."""
+    address = to_page(site, model, "change", pk)
+    return address if is_on else f"{address}?exact=1"
+
+
 def to_add(site: str, model: str, **initial: int | str) -> str:
     """Return the address of the form for a new row with these values filled in."""
     address = reverse(f"admin:agent_memory_{model}_add", current_app=site)
