@@ -40,7 +40,13 @@ def to_past(site: str, page: str, workspace: str, key: str, **more: int) -> str:
     return f"{address}?{urlencode(named)}"
 
 
-def to_batch(site: str, workspace_pk: int, first: int, last: int) -> str:
-    """Return the address of the page about what one write forgot, by its revisions."""
+def to_batch(
+    site: str, workspace_pk: int, first: int, last: int, *, of_sessions: bool = False
+) -> str:
+    """Return the address of the page about what one write forgot, by its revisions.
+
+    With `of_sessions`, about what sessions lost as they were ended.
+    """
     address = to_page(site, "workspace", "batch", workspace_pk)
-    return f"{address}?{urlencode({'first': first, 'last': last})}"
+    asked = {"first": first, "last": last, **({"sessions": 1} if of_sessions else {})}
+    return f"{address}?{urlencode(asked)}"
