@@ -1,7 +1,8 @@
 """White space made visible: what is marked, and by which sign.
 
-A space is ·, a tab →, a line feed ↵, a carriage return ␍; other blanks have their number. What
-stands at the end of a line is marked as that, for nobody sees it otherwise.
+A space is ·, a tab →, a line feed ↵; a carriage return is named CR, as many fonts have no sign for
+it, a no-break space NBSP, and others by their numbers. What stands at the end of a line is marked
+as that, for nobody sees it otherwise.
 """
 
 from __future__ import annotations
@@ -21,11 +22,11 @@ MOST_MARKED = 10_000
 NAMED = "agent-memory-invisible"
 
 _ENDS = "\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029"
-_RUN = re.compile(f"(?P<end>\r\n|[{_ENDS}])|[^\\S{_ENDS}]+")
+_RUN = re.compile(f"(?P<end>[{_ENDS}])|[^\\S{_ENDS}]+")
 _END = re.compile(f"[{_ENDS}]|\\Z")
 # Few spaces at a time: what is drawn over them cannot follow where a longer run is wrapped.
 _PIECE = re.compile(" {1,8}|[^ ]")
-_SIGNS = {"\t": "→", "\n": "↵", "\r": "␍", "\r\n": "␍↵", "\xa0": "NBSP"}
+_SIGNS = {"\t": "→", "\n": "↵", "\r": "CR", "\xa0": "NBSP"}
 
 
 class Mark(NamedTuple):
@@ -56,7 +57,8 @@ def _marks(text: str) -> Iterator[Mark]:
     for run in _RUN.finditer(text):
         start, end = run.span()
         if run["end"]:
-            yield Mark(start, end, "agent-memory-line-end", _sign(run[0]))
+            kind = "agent-memory-line-end" if run[0] == "\n" else NAMED
+            yield Mark(start, end, kind, _sign(run[0]))
             continue
         is_trailing = _END.match(text, end) is not None
         for piece in _PIECE.finditer(text, start, end):

@@ -25,7 +25,8 @@ from .test_flagged import TOKEN
 BODY = "  lead\r\n\ttab\u00a0nbsp \n\n<b>\u3000\u200bwide</b>  \r end\t"
 MARKS = [
     ("  ", "··", "agent-memory-blank"),
-    ("\r\n", "␍↵", "agent-memory-line-end"),
+    ("\r", "CR", "agent-memory-invisible"),
+    ("\n", "↵", "agent-memory-line-end"),
     ("\t", "→", "agent-memory-blank"),
     ("\u00a0", "NBSP", "agent-memory-invisible"),
     (" ", "·", "agent-memory-blank agent-memory-trailing"),
@@ -34,7 +35,7 @@ MARKS = [
     ("\u3000", "U+3000", "agent-memory-invisible"),
     ("\u200b", "U+200B", "agent-memory-invisible"),
     ("  ", "··", "agent-memory-blank agent-memory-trailing"),
-    ("\r", "␍", "agent-memory-line-end"),
+    ("\r", "CR", "agent-memory-invisible"),
     (" ", "·", "agent-memory-blank"),
     ("\t", "→", "agent-memory-blank agent-memory-trailing"),
 ]
@@ -94,7 +95,7 @@ def test_every_blank_is_marked_and_none_is_changed() -> None:
 def test_without_asking_nothing_is_marked_but_what_nobody_sees() -> None:
     reader = read(exact_text(BODY))
     assert reader.texts == [BODY]
-    assert reader.marks == [[MARKS[8]]]
+    assert reader.marks == [[MARKS[9]]]
 
 
 @given(st.text(st.sampled_from(" \t\n\r\u00a0\u2028\u200bab<&\x0b=:" + TOKEN[:6]), max_size=60))
@@ -151,7 +152,7 @@ def test_a_revision_shows_them_when_asked(memory: Memory, admin: Client) -> None
     assert reader.marks[-1] == MARKS
     assert f'href="{address}"' in page.content.decode()
     for other in ("0", "x", "\0", ""):
-        assert read(admin.get(f"{address}?exact={other}")).marks[-1] == [MARKS[8]]
+        assert read(admin.get(f"{address}?exact={other}")).marks[-1] == [MARKS[9]]
 
 
 def test_a_viewer_and_an_editor_see_them_on_the_note(
