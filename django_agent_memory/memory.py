@@ -248,19 +248,38 @@ class Memory(Calling):
             left_alone=tuple(left_alone),
         )
 
-    def redact(self, key: str, revision: int | None = None, *, reason: str = "") -> Redacted:
+    def redact(
+        self,
+        key: str,
+        revision: int | None = None,
+        *,
+        expected_revision: int | None = None,
+        reason: str = "",
+    ) -> Redacted:
         """Blank past revisions of `key` (or one of them) for good; see `writing.redact`."""
         self._check_writable()
         redacted = writing.redact(
-            self.path, key, revision=revision, actor=self.actor, reason=reason, using=self.using
+            self.path,
+            key,
+            revision=revision,
+            expected_revision=expected_revision,
+            actor=self.actor,
+            reason=reason,
+            using=self.using,
         )
         self._forget_index_text()
         return redacted
 
-    def erase(self, key: str | None = None) -> Erased:
-        """Remove every row that holds the text of `key`, or of the whole workspace, for good."""
+    def erase(self, key: str | None = None, *, expected_revision: int | None = None) -> Erased:
+        """Remove every row that holds the text of `key`, or of the whole workspace, for good.
+
+        `expected_revision` is the last one that the caller has seen, of the key or of all; where it
+        is another by now, `Conflict` is raised and nothing removed.
+        """
         self._check_writable()
-        erased = writing.erase(self.path, key, using=self.using)
+        erased = writing.erase(
+            self.path, key, expected_revision=expected_revision, using=self.using
+        )
         self._forget_index_text()
         alias = self._writes_to()
         # Trigrams of what is gone; the erasure stands whether or not this comes to its end.

@@ -25,7 +25,9 @@ from .writing import MAX_ACTOR_LENGTH
 READS = ("view_note", "view_indexentry", "view_revision", "view_workspace")
 WRITES = ("add_note", "change_note", "delete_note")
 ADDS = "add_workspace"
-PERMISSIONS = (*READS, *WRITES, "change_workspace", ADDS)
+# What cannot be undone: no grant gives it, nor does any other permission.
+REDACTS, ERASES = "redact_workspace", "erase_workspace"
+PERMISSIONS = (*READS, *WRITES, "change_workspace", REDACTS, ERASES, ADDS)
 # What one may do with agent keys and grants; it counts only where one may view the workspace.
 OF_CREDENTIALS = tuple(
     f"{verb}_{model}"

@@ -260,6 +260,33 @@ class Erased:
     recorded_calls: int
     postings: int = 0
     contexts: int = 0
+    usage: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Redactable:
+    """What a redaction would blank by now: rows as in `Redacted`, and code points of text.
+
+    `last_revision` is the key's, 0 for none; `redact` takes it as what it expects.
+    """
+
+    revisions: int
+    characters: int
+    recorded_calls: int
+    kept_revision: int | None
+    last_revision: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Erasable:
+    """What an erasure would remove by now: the rows, and code points of text in them.
+
+    `last_revision` is that of the key, or of the workspace; `erase` takes it as what it expects.
+    """
+
+    rows: Erased
+    characters: int
+    last_revision: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,10 +14,11 @@ from typing import NamedTuple
 from django.db import router
 
 from . import writing
+from .exceptions import NotAllowed
 from .memory import Memory
 from .models import Revision
 from .models.revision import RevisionQuerySet
-from .results import Restored, RolledBack
+from .results import Outcome, Restored, RolledBack
 from .writing import Restore
 
 _BATCH = 500
@@ -33,6 +34,8 @@ class Tombstone(NamedTuple):
     """The revision that it said before; None where retention took that."""
     was_written_since: bool
     was_redacted: bool
+    session: str = ""
+    """The session whose note it was, "" for one that all shared."""
 
     @property
     def has_text(self) -> bool:
@@ -71,15 +74,21 @@ class Batch:
         return [stone.key for stone in self.tombstones if not stone.is_undoable]
 
 
-def batch_of(path: str, first: int, last: int, *, using: str | None = None) -> Batch | None:
+def batch_of(
+    path: str, first: int, last: int, *, of_sessions: bool = False, using: str | None = None
+) -> Batch | None:
     """Return what the write of revision `first` forgot, up to revision `last`; None if nothing.
 
-    Of what all share. Four statements, and two for each 500 notes; no text is read.
+    Of what all share; with `of_sessions`, of what sessions had to themselves and lost as they were
+    ended, each in a write of its own, by one person for one reason. Four statements, and two for
+    each 500 notes; no text is read.
     """
     revisions = Revision.objects.using(using or router.db_for_write(Revision))
     revisions = revisions.filter(workspace__path=path)
-    shared = revisions.seen_in("")
-    forgets = shared.filter(operation=Revision.Operation.FORGET)
+    seen = revisions if of_sessions else revisions.seen_in("")
+    forgets = seen.filter(operation=Revision.Operation.FORGET)
+    if of_sessions:
+        forgets = forgets.filter(session__gt="")
     head = (
         forgets.filter(number=first, number__lte=last)
         .values("actor", "reason", "created_at")
@@ -88,13 +97,18 @@ def batch_of(path: str, first: int, last: int, *, using: str | None = None) -> B
     if head is None:
         return None
     # One write has one time and one name, whatever else is in the run.
-    of_run = shared.filter(number__range=(first, last)).order_by("number")
     together = {"actor": head["actor"], "created_at": head["created_at"]}
-    forgot = of_run.filter(operation=Revision.Operation.FORGET, **together)
-    numbers = dict(forgot.values_list("number", "key"))
-    before = _before(of_run, shared, first)
-    latest = _last_of(revisions, numbers.values(), sys.maxsize)
-    blanked = set(shared.filter(redacted=True, number__lt=last).values_list("number", flat=True))
+    if of_sessions:
+        together = {"actor": head["actor"], "reason": head["reason"]}
+    in_run = {"number__range": (first, last)}
+    forgot = list(
+        forgets.filter(**in_run, **together)
+        .order_by("number")
+        .values_list("number", "key", "session")
+    )
+    before = _before(seen.filter(**in_run).order_by("number"), seen, first)
+    latest = _last_of(revisions, {key for _, key, _ in forgot}, sys.maxsize)
+    blanked = set(seen.filter(redacted=True, number__lt=last).values_list("number", flat=True))
     tombstones = [
         Tombstone(
             key,
@@ -102,8 +116,9 @@ def batch_of(path: str, first: int, last: int, *, using: str | None = None) -> B
             before[number],
             was_written_since=latest[key] > number,
             was_redacted=before[number] in blanked,
+            session=session,
         )
-        for number, key in numbers.items()
+        for number, key, session in forgot
     ]
     return Batch(first=first, last=last, **head, tombstones=tombstones)
 
@@ -132,23 +147,42 @@ def _last_of(revisions: RevisionQuerySet, keys: Iterable[str], number: int) -> d
     return found
 
 
-def undo(memory: Memory, first: int, last: int, *, reason: str = "") -> RolledBack:
+def undo(
+    memory: Memory, first: int, last: int, *, of_sessions: bool = False, reason: str = ""
+) -> RolledBack:
     """Bring back, in one write, what the batch forgot; see `batch_of`.
 
     Left alone is what was written since, what was redacted, and what retention took: so that to
-    undo twice does nothing the second time. Raises what `Memory.apply` raises.
+    undo twice does nothing the second time. What a session had comes back as its own, for as long
+    as what it writes now. Raises what `Memory.apply` raises.
     """
 
     def attempt() -> RolledBack:
-        batch = batch_of(memory.path, first, last, using=memory.using)
+        batch = batch_of(memory.path, first, last, of_sessions=of_sessions, using=memory.using)
         if batch is None:
             return RolledBack(restored=(), left_alone=())
-        outcomes = memory.apply(batch.restores, reason=reason)
+        write = _write_for_sessions if of_sessions else Memory.apply
         restored = tuple(
             outcome
-            for outcome in outcomes
+            for outcome in write(memory, batch.restores, reason=reason)
             if isinstance(outcome, Restored) and outcome.outcome == "restored"
         )
         return RolledBack(restored=restored, left_alone=tuple(batch.left_alone))
 
     return writing.replanned(attempt)
+
+
+def _write_for_sessions(
+    memory: Memory, changes: Iterable[Restore], *, reason: str
+) -> list[Outcome]:
+    """Apply the changes as one to whom the notes of every session are there."""
+    if memory.read_only:
+        raise NotAllowed("This memory is read-only; nothing was written.")
+    return writing.apply(
+        memory.path,
+        changes,
+        actor=memory.actor,
+        reason=reason,
+        session=None,
+        using=memory.using,
+    )

@@ -199,6 +199,7 @@ def test_what_gives_a_permission_on_a_workspace() -> None:
     assert permissions_giving("delete_note") == ("write_notes",)
     assert permissions_giving("view_workspace") == ("view_workspace", "read_notes", "write_notes")
     assert permissions_giving("change_workspace") == ("change_workspace",)
+    assert permissions_giving("erase_workspace") == ("erase_workspace",)
 
 
 # In some workspace

@@ -427,3 +427,22 @@ def test_saved_rules_have_names_of_their_own(memory: Memory) -> None:
     assert str(of_other[0]) == "n"
     here.delete()
     assert SavedRule.objects.count() == 1
+
+
+def test_undoing_the_end_of_sessions_is_a_write(logs: Memory) -> None:
+    before = logs.revision()
+    own = Memory("core", session="s")
+    own.remember("own", "s", "b", persist=False)
+    own.end_session()
+    number = logs.revision()
+    assert batch_of("core", number, number) is None
+    assert batch_of("core", 1, before, of_sessions=True) is None
+    with pytest.raises(NotAllowed):
+        undo(Memory("core", read_only=True), number, number, of_sessions=True)
+    assert own.recall("own") is None
+    done = undo(logs, number, number, of_sessions=True, reason="needed after all")
+    assert [one.key for one in done.restored] == ["own"]
+    last = Revision.objects.latest("number")
+    assert (last.session, last.reason) == ("s", "needed after all")
+    assert own.recall("own") is not None
+    assert logs.recall("own") is None

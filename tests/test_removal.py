@@ -8,11 +8,21 @@ import pytest
 from django.apps import apps
 from django.core.cache import cache
 from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 
-from django_agent_memory import Memory
-from django_agent_memory.exceptions import Refused
+from django_agent_memory import Memory, Save, writing
+from django_agent_memory.exceptions import Conflict, Refused
 from django_agent_memory.journal import Calls
-from django_agent_memory.models import RecordedCall, Revision, Workspace
+from django_agent_memory.models import (
+    IndexEntry,
+    Note,
+    NoteUsage,
+    RecordedCall,
+    Revision,
+    Workspace,
+)
+from django_agent_memory.writing import holding
 
 SECRET = "Xq7-SECRET-text"
 
@@ -131,6 +141,17 @@ def test_redact_blanks_the_past_and_keeps_who_and_when(memory: Memory) -> None:
     assert memory.redact("kept").revisions == 0
 
 
+def test_to_redact_twice_blanks_nothing_the_second_time(memory: Memory) -> None:
+    memory.redact("k")
+    again = memory.redact("k")
+    assert (again.revisions, again.revision, again.kept_revision) == (0, None, 4)
+    # The revision before the redaction says what the note says, as that itself does.
+    with pytest.raises(Refused, match="says now"):
+        memory.redact("k", 3)
+    memory.remember("k", "s", "new")
+    assert memory.redact("k").revisions == 2
+
+
 def test_redact_of_a_forgotten_key_blanks_all(memory: Memory) -> None:
     memory.forget("k")
     redacted = memory.redact("k")
@@ -170,6 +191,116 @@ def test_redact_takes_a_past_revision_of_the_key(memory: Memory, number: Any) ->
     with pytest.raises(Refused):
         Memory("nowhere").redact("k", 1)
     assert not Revision.objects.filter(redacted=True).exists()
+
+
+# What goes is counted beforehand, by the same rows
+
+
+def said(memory: Memory, key: str | None = None) -> int:
+    """Return how many characters of text there are, counted in Python."""
+    rows: list[Any] = []
+    for model in (Note, IndexEntry, Revision):
+        found = model._default_manager.filter(workspace__path=memory.path)
+        rows += [row for row in found if key in (None, row.key)]
+    return sum(len(getattr(row, n, None) or "") for row in rows for n in ("body", "summary"))
+
+
+@pytest.mark.parametrize("key", ["k", "kept", "forgotten", "private", "lonely", "never", None])
+def test_what_erase_removes_is_counted_beforehand(memory: Memory, key: str | None) -> None:
+    for note in Note.objects.all():
+        NoteUsage.objects.create(
+            workspace=note.workspace,
+            position=note.position,
+            recalled_at=timezone.now(),
+            recall_count=3,
+        )
+    memory.remember("forgotten", "s", "b\U0001f511")
+    memory.forget("forgotten")
+    Memory("core", session="s").remember("private", "s", "b", persist=False)
+    IndexEntry.objects.create(workspace=Workspace.objects.get(), key="lonely", summary="by SQL")
+    before = writing.erasable("core", key)
+    assert before.characters == said(memory, key)
+    assert before.rows == memory.erase(key, expected_revision=before.last_revision)
+    assert writing.erasable("core", key).rows == holding.NOTHING
+    assert writing.erasable("nowhere", key).rows == holding.NOTHING
+    if key is None:
+        assert before.rows.usage == 2
+        assert not NoteUsage.objects.exists()
+
+
+@pytest.mark.parametrize("key", ["k", "kept", "forgotten", "never"])
+def test_what_redact_blanks_is_counted_beforehand(memory: Memory, key: str) -> None:
+    memory.remember("forgotten", "s", "body")
+    memory.forget("forgotten")
+    for revision in (2, None):
+        if revision and key != "k":
+            continue
+        before = writing.redactable("core", key, revision=revision)
+        redacted = memory.redact(key, revision, expected_revision=before.last_revision)
+        assert (redacted.revisions, redacted.recorded_calls) == (
+            before.revisions,
+            before.recorded_calls,
+        )
+        assert redacted.kept_revision == before.kept_revision
+        assert (before.characters > 0) == (before.revisions > 0)
+    after = writing.redactable("core", key)
+    assert (after.revisions, after.characters, after.recorded_calls) == (0, 0, 0)
+
+
+@pytest.mark.parametrize("number", [0, 1, 3, 99, True, "2"])
+def test_counting_refuses_what_redact_refuses(memory: Memory, number: Any) -> None:
+    for path in ("core", "nowhere"):
+        sentences = []
+        for ask in (writing.redactable, writing.redact):
+            with pytest.raises(Refused) as refused:
+                ask(path, "k", revision=number)
+            sentences.append(str(refused.value))
+        assert sentences[0] == sentences[1]
+
+
+def test_counting_writes_nothing_and_takes_the_same_statements(memory: Memory) -> None:
+    counts = []
+    for n in (1, 60):
+        memory.apply([Save(key=f"k{i}", summary="s", body=f"b{n}") for i in range(n)])
+        before = memory.revision()
+        for ask in (
+            lambda: writing.erasable("core", "k0"),
+            lambda: writing.erasable("core"),
+            lambda: writing.redactable("core", "k0"),
+        ):
+            with CaptureQueriesContext(connection) as queries:
+                ask()
+            assert all(sent["sql"].startswith("SELECT") for sent in queries)
+            counts.append(len(queries))
+        assert memory.revision() == before
+    assert counts[:3] == counts[3:]
+    assert max(counts) <= 11
+
+
+def test_what_was_written_since_is_not_taken_along(memory: Memory) -> None:
+    of_key, of_all = writing.erasable("core", "k"), writing.erasable("core")
+    memory.remember("kept", "s", "another")
+    with pytest.raises(Conflict) as all_of_it:
+        memory.erase(expected_revision=of_all.last_revision)
+    assert all_of_it.value.current_revision == memory.revision()
+    memory.forget("k")
+    memory.remember("k", "s", "b")
+    memory.forget("k")
+    for remove in (memory.redact, memory.erase):
+        with pytest.raises(Conflict) as one:
+            remove("k", expected_revision=of_key.last_revision)
+        assert one.value.current_revision == memory.revision()
+        with pytest.raises(Conflict):
+            remove("never", expected_revision=1)
+        with pytest.raises(Refused):
+            remove("k", expected_revision=True)
+    with pytest.raises(Conflict):
+        Memory("nowhere").erase(expected_revision=1)
+    assert len(memory.history("k")) == 5
+    assert not Revision.objects.filter(redacted=True).exists()
+    assert memory.erase("never", expected_revision=0).revisions == 0
+    assert memory.redact("k", expected_revision=memory.revision()).revisions == 3
+    assert memory.erase("k", expected_revision=memory.revision()).revisions == 6
 
 
 def test_every_table_with_text_is_among_those_that_are_looked_through() -> None:

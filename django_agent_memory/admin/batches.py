@@ -22,7 +22,7 @@ from .base import actor_of
 from .numbers import is_number
 from .prune_page import PRUNING
 from .rolling_back import ROLLING_BACK
-from .shown import exact_text, key_with_timeline
+from .shown import LIST_KEY, exact_text, key_text, key_with_timeline
 
 UNDOING = ROLLING_BACK
 _SAMPLE = 20
@@ -36,7 +36,9 @@ class BatchPage(ActionPage):
 
     def __init__(self, model_admin: Any, request: HttpRequest, workspace: Workspace) -> None:
         super().__init__(model_admin, request, workspace)
-        self.back = self.address("prune")
+        self.of_sessions = request.GET.get("sessions") == "1"
+        self.back = self.address("sessions" if self.of_sessions else "prune")
+        self.back_name = _("End sessions") if self.of_sessions else _("Prune")
         self.may_undo = self.may(*UNDOING)
 
     def respond(self) -> HttpResponse:
@@ -56,7 +58,9 @@ class BatchPage(ActionPage):
         first, last = (self.request.GET.get(name, "") for name in ("first", "last"))
         if not (is_number(first) and is_number(last)):
             return None
-        return undoing.batch_of(self.workspace.path, int(first), int(last))
+        return undoing.batch_of(
+            self.workspace.path, int(first), int(last), of_sessions=self.of_sessions
+        )
 
     def _page(self, batch: Batch) -> HttpResponse:
         left = len(batch.left_alone)
@@ -74,24 +78,31 @@ class BatchPage(ActionPage):
             sample=[self._row(stone) for stone in batch.tombstones[:_SAMPLE]],
             more=max(0, len(batch.tombstones) - _SAMPLE),
             may_undo=self.may_undo,
+            of_sessions=self.of_sessions,
             back=self.back,
+            back_name=self.back_name,
         )
         return response
 
     def _crumbs(self) -> list[tuple[Any, str]]:
         if not self.admin.has_view_permission(self.request, self.workspace):
-            return [(_("Prune"), self.back)]
+            return [(self.back_name, self.back)]
         page = links.to_page(self.site, "workspace", "change", self.workspace.pk)
-        return [(self.workspace.path, page), (_("Prune"), self.back)]
+        return [(self.workspace.path, page), (self.back_name, self.back)]
 
     def _row(self, stone: Tombstone) -> tuple[Any, str, str]:
-        """Return a key, its timeline, and what stands in the way of bringing it back."""
+        """Return a key, its timeline, and what stands in the way of bringing it back.
+
+        Of what a session had, the session in the place of the key, which no page shows.
+        """
         if not stone.has_text:
             state = _("its text was redacted or removed")
         elif stone.was_written_since:
             state = _("written since")
         else:
             state = _("forgotten")
+        if self.of_sessions:
+            return key_text(stone.session, most=LIST_KEY), "", state
         path = self.workspace.path
         return (*key_with_timeline(self.request, self.site, path, stone.key), state)
 
@@ -99,7 +110,9 @@ class BatchPage(ActionPage):
         memory = Memory(self.workspace, actor=actor_of(self.request))
         reason = f"Undo of revisions {batch.first} to {batch.last}"
         try:
-            done = undoing.undo(memory, batch.first, batch.last, reason=reason)
+            done = undoing.undo(
+                memory, batch.first, batch.last, of_sessions=self.of_sessions, reason=reason
+            )
         except AgentMemoryError as error:
             self.say_failure(error)
             return

@@ -2,30 +2,27 @@
 
 from __future__ import annotations
 
-import datetime
 from typing import Any
 
 from django import forms
 from django.contrib import messages
 from django.contrib.admin.widgets import AdminTextInputWidget
-from django.db import router
 from django.http import HttpResponse, HttpResponseRedirect
-from django.utils import timezone
 from django.utils.html import format_html
-from django.utils.http import urlencode
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from django_agent_memory.exceptions import AgentMemoryError
 from django_agent_memory.memory import Memory
-from django_agent_memory.models import Note, Revision
+from django_agent_memory.models import Note
 from django_agent_memory.results import Cleared
 
+from . import links
 from .action_page import ActionPage
 from .base import actor_of
+from .batches import UNDOING
 from .overview import private_counts
 from .reasons import ReasonForm
-from .rolling_back import ROLLING_BACK
 
 
 class ClearForm(ReasonForm):
@@ -78,9 +75,8 @@ class ClearPage(ActionPage):
 
     def _clear(self, form: ClearForm) -> HttpResponse:
         reason = form.cleaned_data["reason"]
-        actor = actor_of(self.request)
         try:
-            cleared = Memory(self.workspace, actor=actor).clear(reason=reason)
+            cleared = Memory(self.workspace, actor=actor_of(self.request)).clear(reason=reason)
         except AgentMemoryError as error:
             self.say_failure(error)
             return self._ask(form)
@@ -91,29 +87,15 @@ class ClearPage(ActionPage):
             "%(count)d note was forgotten.", "%(count)d notes were forgotten.", cleared.notes
         ) % {"count": cleared.notes}
         self.log(done, reason)
-        self.say(self._undoable(done, actor, cleared), messages.SUCCESS)
+        self.say(self._undoable(done, cleared), messages.SUCCESS)
         return HttpResponseRedirect(self.back)
 
-    def _undoable(self, done: str, actor: str, cleared: Cleared) -> object:
+    def _undoable(self, done: str, cleared: Cleared) -> object:
         """Return what was done, with the way to undo it."""
-        kept = _("The history keeps every text, and an operator can roll this back.")
-        if not self.may(*ROLLING_BACK):
+        kept = _("The history keeps every text, so that this can be undone.")
+        if not self.may(*UNDOING):
             return f"{done} {kept}"
-        asked = urlencode({"actor": actor, "since": _as_typed(self._begin(cleared))})
-        address = f"{self.address('rollback')}?{asked}"
-        return format_html('{} {} <a href="{}">{}</a>', done, kept, address, _("Roll it back"))
-
-    def _begin(self, cleared: Cleared) -> datetime.datetime:
-        """Return when its first note was forgotten."""
-        first = cleared.workspace_revision - cleared.notes + 1
-        log = Revision.objects.using(router.db_for_write(Revision))
-        since_then = log.filter(workspace=self.workspace, number__gte=first).order_by("number")
-        begin = since_then.values_list("created_at", flat=True).first()
-        # Retention may have been quicker.
-        return begin or timezone.now()
-
-
-def _as_typed(moment: datetime.datetime) -> str:
-    """Return a time as the form to roll back takes it."""
-    local = timezone.localtime(moment) if timezone.is_aware(moment) else moment
-    return local.strftime("%Y-%m-%dT%H:%M:%S")
+        last = cleared.workspace_revision
+        first = last - cleared.notes + 1
+        address = links.to_batch(self.site, self.workspace.pk, first, last)
+        return format_html('{} {} <a href="{}">{}</a>', done, kept, address, _("Undo…"))

@@ -8,15 +8,19 @@ from typing import NamedTuple
 from django.contrib import messages
 from django.db.models import Count, Max
 from django.http import HttpResponse, HttpResponseRedirect
+from django.utils.html import format_html
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from django_agent_memory import writing
 from django_agent_memory.exceptions import AgentMemoryError
-from django_agent_memory.memory import Memory
 from django_agent_memory.models import Note
+from django_agent_memory.results import Forgot
 
+from . import links
 from .action_page import ActionPage
 from .base import actor_of
+from .batches import UNDOING
 from .overview import private_counts
 from .reasons import ReasonForm
 from .shown import key_text
@@ -75,25 +79,30 @@ class SessionsPage(ActionPage):
         """End those of the chosen sessions that are listed, each in a critical section."""
         reason = form.cleaned_data["reason"]
         chosen = set(self.request.POST.getlist("session"))
-        ended = forgotten = 0
+        ended, numbers = 0, list[int]()
         failure: AgentMemoryError | None = None
         for session in self._sessions():
             if session.name not in chosen:
                 continue
-            memory = Memory(self.workspace, actor=actor_of(self.request), session=session.name)
             try:
-                forgotten += memory.end_session(reason=reason)
+                numbers += self._end_one(session.name, reason)
             except AgentMemoryError as error:
                 failure = error
                 break
             ended += 1
-        self._report(ended, forgotten, reason)
+        self._report(ended, numbers, reason)
         if failure is None:
             return HttpResponseRedirect(self.back)
         self.say_failure(failure)
         return self._ask(form)
 
-    def _report(self, ended: int, forgotten: int, reason: str) -> None:
+    def _end_one(self, session: str, reason: str) -> list[int]:
+        """Return the revisions that forgot what the session had to itself."""
+        actor = actor_of(self.request)
+        gone = writing.end_session(self.workspace.path, session, actor=actor, reason=reason)
+        return [outcome.revision for outcome in gone if isinstance(outcome, Forgot)]
+
+    def _report(self, ended: int, numbers: list[int], reason: str) -> None:
         if not ended:
             return
         done = ngettext("%(ended)d session was ended.", "%(ended)d sessions were ended.", ended) % {
@@ -102,7 +111,15 @@ class SessionsPage(ActionPage):
         notes = ngettext(
             "%(count)d private note was forgotten; the history keeps its text.",
             "%(count)d private notes were forgotten; the history keeps their text.",
-            forgotten,
-        ) % {"count": forgotten}
+            len(numbers),
+        ) % {"count": len(numbers)}
         self.log(f"{done} {notes}", reason)
-        self.say(f"{done} {notes}", messages.SUCCESS)
+        self.say(self._undoable(f"{done} {notes}", numbers), messages.SUCCESS)
+
+    def _undoable(self, done: str, numbers: list[int]) -> object:
+        """Return what was done, with the way to undo all of it."""
+        if not (numbers and self.may(*UNDOING)):
+            return done
+        at = (self.site, self.workspace.pk, numbers[0], numbers[-1])
+        address = links.to_batch(*at, of_sessions=True)
+        return format_html('{} <a href="{}">{}</a>', done, address, _("Undo…"))

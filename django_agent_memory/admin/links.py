@@ -18,6 +18,12 @@ def to_page(site: str, model: str, page: str, pk: int | str) -> str:
     return reverse(f"admin:agent_memory_{model}_{page}", args=[quote(pk)], current_app=site)
 
 
+def to_exact(site: str, model: str, pk: int, *, is_on: bool) -> str:
+    """Return the address of a row's page with its white space marked, or without where it is."""
+    address = to_page(site, model, "change", pk)
+    return address if is_on else f"{address}?exact=1"
+
+
 def to_add(site: str, model: str, **initial: int | str) -> str:
     """Return the address of the form for a new row with these values filled in."""
     address = reverse(f"admin:agent_memory_{model}_add", current_app=site)
@@ -25,7 +31,7 @@ def to_add(site: str, model: str, **initial: int | str) -> str:
 
 
 def to_past(site: str, page: str, workspace: str, key: str, **more: int) -> str:
-    """Return the address of a page about the past of a key: `timeline`, `compare` or `restore`.
+    """Return the address of a page about a key and its past, such as `timeline` or `restore`.
 
     The key is in the query: a forgotten one has no row, and a path could not hold every key.
     """
@@ -34,7 +40,13 @@ def to_past(site: str, page: str, workspace: str, key: str, **more: int) -> str:
     return f"{address}?{urlencode(named)}"
 
 
-def to_batch(site: str, workspace_pk: int, first: int, last: int) -> str:
-    """Return the address of the page about what one write forgot, by its revisions."""
+def to_batch(
+    site: str, workspace_pk: int, first: int, last: int, *, of_sessions: bool = False
+) -> str:
+    """Return the address of the page about what one write forgot, by its revisions.
+
+    With `of_sessions`, about what sessions lost as they were ended.
+    """
     address = to_page(site, "workspace", "batch", workspace_pk)
-    return f"{address}?{urlencode({'first': first, 'last': last})}"
+    asked = {"first": first, "last": last, **({"sessions": 1} if of_sessions else {})}
+    return f"{address}?{urlencode(asked)}"

@@ -58,11 +58,11 @@ def note_lines(note: Any) -> SafeString:
         line = no_index_line()
     else:
         summary = rendering.fit_summary(note.summary)
-        line = format_html("<bdi>{}</bdi>", marked(summary, pattern))
+        line = format_html("<bdi>{}</bdi>", marked(summary, pattern=pattern))
     if not getattr(note, "excerpt", ""):
         return line
     shown = '{}<div class="agent-memory-excerpt" dir="auto">{}</div>'
-    return format_html(shown, line, marked(note.excerpt, pattern))
+    return format_html(shown, line, marked(note.excerpt, pattern=pattern))
 
 
 def _add_excerpts(notes: list[Any], pattern: str) -> None:

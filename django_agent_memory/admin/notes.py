@@ -17,11 +17,12 @@ from django.utils.translation import ngettext
 
 from django_agent_memory.models import Note, NoteUsage
 from django_agent_memory.models.note import NoteQuerySet
+from django_agent_memory.policy import ERASES
 from django_agent_memory.search import matching
 from django_agent_memory.text.flags import decode_flags
 from django_agent_memory.text.gate import is_storable
 
-from . import links
+from . import blanks, links
 from .access import may, may_somewhere, within
 from .base import Crumb, MemoryAdmin
 from .details_form import NAMES
@@ -46,7 +47,15 @@ from .note_form import NoteForm
 from .note_list import NoteChangeList, note_lines, with_summaries
 from .numbers import is_number
 from .paging import SizeFilter
-from .shown import LIST_KEY, exact_text, key_text, no_index_line, quiet
+from .shown import (
+    LIST_KEY,
+    exact_body,
+    exact_summary,
+    exact_text,
+    exact_tool,
+    key_text,
+    quiet,
+)
 
 KNOWN = _("What is known of it")
 _HISTORY = ("created_at", "updated_at", "shown_revision", "shown_usage")
@@ -116,12 +125,16 @@ class NoteAdmin(MemoryAdmin):
     ) -> Any:
         """Return the note with `summary`, which is None without an index line.
 
-        By its key, if it was forgotten and stored again in the meantime.
+        And with `shows_blanks`: whether white space is to be marked. By its key, if it was
+        forgotten and stored again in the meantime.
         """
         note = super().get_object(request, object_id, from_field)
         if note is None and request.method == "POST":
             note = _stored_again(self.get_queryset(request), request)
-        return None if note is None else with_summaries([note])[0]
+        if note is None:
+            return None
+        note.shows_blanks = blanks.is_asked(request)
+        return with_summaries([note])[0]
 
     def changeform_view(
         self,
@@ -154,6 +167,8 @@ class NoteAdmin(MemoryAdmin):
             return ((None, {"fields": shown}), known_of_it, dates)
         # A field of a form shows no marks.
         seen = ("whole_text",) if obj is not None and "invisible" in obj.flags else ()
+        if obj is not None and obj.shows_blanks:
+            seen = (*seen, "stored_summary", "stored_body")
         main = (
             *flags,
             *seen,
@@ -171,7 +186,7 @@ class NoteAdmin(MemoryAdmin):
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
         """Return what the form shows and does not take."""
-        shown = (*_HISTORY, "explained_flags", "whole_text")
+        shown = (*_HISTORY, "explained_flags", "whole_text", "stored_summary", "stored_body")
         return shown if obj is not None else ()
 
     def history_view(
@@ -225,13 +240,16 @@ class NoteAdmin(MemoryAdmin):
         return ForgetPage(self, request).of_many(within(request, queryset, "delete_note"))
 
     def object_tools(self, request: HttpRequest, obj: Any) -> list[Crumb]:
-        """Return the ways to the history of the key and to forgetting it."""
+        """Return the ways to the history of the key, and to what can be seen and done here."""
         site, path, tools = self.admin_site.name, obj.workspace.path, []
         if may(request, "view_revision", path=path):
             tools.append((_("History"), links.to_past(site, "timeline", path, obj.key)))
+        tools.append(exact_tool(site, "note", obj))
         tools.append((_("Why is it found?"), links.to_page(site, "note", "finding", obj.pk)))
         if may(request, "delete_note", path=path):
             tools.append((_("Forget…"), links.to_page(site, "note", "forget", obj.pk)))
+        if may(request, ERASES, path=path):
+            tools.append((_("Erase…"), links.to_past(site, "erase", path, obj.key)))
         return tools
 
     # Columns
@@ -304,12 +322,12 @@ class NoteAdmin(MemoryAdmin):
     @admin.display(description=_("summary"))
     def stored_summary(self, note: Any) -> str:
         """The summary exactly."""
-        return no_index_line() if note.summary is None else exact_text(note.summary)
+        return exact_summary(note)
 
     @admin.display(description=_("body"))
     def stored_body(self, note: Any) -> str:
         """The body exactly."""
-        return exact_text(note.body)
+        return exact_body(note)
 
 
 def _shown_flags(note: Any) -> tuple[str, ...]:

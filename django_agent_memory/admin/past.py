@@ -8,6 +8,7 @@ from typing import Any, ClassVar, NamedTuple
 from django.contrib import messages
 from django.db.models import F
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from django_agent_memory.models import Note, Revision, Workspace
@@ -50,7 +51,8 @@ class Said(NamedTuple):
 class PastPage:
     """One request about the past of the key that the query names."""
 
-    page: ClassVar[str] = ""
+    # One of these opens the page.
+    permissions: ClassVar[tuple[str, ...]] = _SEEING
     workspace: Workspace
 
     def __init__(self, model_admin: Any, request: HttpRequest) -> None:
@@ -63,7 +65,7 @@ class PastPage:
     def respond(self) -> HttpResponse:
         """Return the page, or go to the list where the query names none that they may see."""
         path = self.request.GET.get("workspace", "")
-        seen = within_any(self.request, Workspace.objects.all(), *_SEEING, workspace="pk")
+        seen = within_any(self.request, Workspace.objects.all(), *self.permissions, workspace="pk")
         found = is_storable(path + self.key) and seen.filter(path=path).first()
         if not found:
             self.say(_("This workspace does not exist."), messages.WARNING)
@@ -115,6 +117,16 @@ class PastPage:
     def address(self, page: str, **more: int) -> str:
         """Return the address of a page about the same key."""
         return links.to_past(self.site, page, self.workspace.path, self.key, **more)
+
+    def sees_past(self) -> bool:
+        """Whether this user may look at the timeline of the key."""
+        return any(may(self.request, name, path=self.workspace.path) for name in _SEEING)
+
+    def elsewhere(self) -> str:
+        """Return the address to go back to: the timeline, or the index for who may not see that."""
+        if self.sees_past():
+            return self.address("timeline")
+        return reverse("admin:index", current_app=self.site)
 
     def to_timeline(self, message: object, level: int) -> HttpResponse:
         """Go to the timeline of the key with a message."""

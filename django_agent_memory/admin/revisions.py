@@ -15,20 +15,29 @@ from django.utils.translation import gettext_lazy as _
 
 from django_agent_memory.models import Note, Revision
 from django_agent_memory.models.revision import RevisionQuerySet
+from django_agent_memory.policy import REDACTS
 from django_agent_memory.results import Details
 
-from . import known, links
-from .access import may
+from . import blanks, known, links
+from .access import may, may_somewhere
 from .base import Crumb, MemoryAdmin, MemoryChangeList
 from .comparing import ComparePage
+from .erasing import EraseKeyPage
 from .filters import ActorFilter, KeyFilter, WorkspaceFilter
 from .paging import SizeFilter
-from .past import Said, may_restore
+from .past import PastPage, Said, may_restore
+from .redacting import RedactPage, is_redactable
 from .restoring import RestorePage
-from .shown import LIST_KEY, exact_text, key_text, no_index_line, quiet
+from .shown import LIST_KEY, exact_body, exact_summary, exact_text, exact_tool, key_text, quiet
 from .timeline import TimelinePage
 
-_PAGES = {"timeline": TimelinePage, "compare": ComparePage, "restore": RestorePage}
+_PAGES: dict[str, type[PastPage]] = {
+    "timeline": TimelinePage,
+    "compare": ComparePage,
+    "restore": RestorePage,
+    "redact": RedactPage,
+    "erase": EraseKeyPage,
+}
 
 
 class RevisionChangeList(MemoryChangeList):
@@ -98,10 +107,14 @@ class RevisionAdmin(MemoryAdmin):
     def get_object(
         self, request: HttpRequest, object_id: str, from_field: str | None = None
     ) -> Any:
-        """Return the revision with `before`: what the one before it said, None if not known."""
+        """Return the revision with `before`, what the one before it said (None: not known).
+
+        And with `shows_blanks`: whether white space is to be marked.
+        """
         revision: Any = super().get_object(request, object_id, from_field)
         if revision is not None:
             revision.before = _details_before(revision)
+            revision.shows_blanks = blanks.is_asked(request)
         return revision
 
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
@@ -130,10 +143,11 @@ class RevisionAdmin(MemoryAdmin):
         ]
 
     def past_view(self, request: HttpRequest, name: str) -> HttpResponse:
-        """Show the timeline of a key, compare two of its revisions, or restore one."""
-        if not self.has_view_permission(request):
+        """Show the timeline of a key, or another page about its past."""
+        page = _PAGES[name]
+        if not any(may_somewhere(request, permission) for permission in page.permissions):
             raise PermissionDenied
-        return _PAGES[name](self, request).respond()
+        return page(self, request).respond()
 
     # Columns
 
@@ -169,7 +183,7 @@ class RevisionAdmin(MemoryAdmin):
     @admin.display(description=_("summary"))
     def exact_summary(self, revision: Revision) -> str:
         """The summary exactly; none is not the same as a blank one."""
-        return no_index_line() if revision.summary is None else exact_text(revision.summary)
+        return exact_summary(revision)
 
     @admin.display(description=_("type"))
     def shown_type(self, revision: Revision) -> Any:
@@ -183,12 +197,14 @@ class RevisionAdmin(MemoryAdmin):
         """The body exactly; after a forget there is none."""
         if revision.body is None:
             return quiet(_("no note: it was forgotten"))
-        return exact_text(revision.body)
+        return exact_body(revision)
 
     def object_tools(self, request: HttpRequest, obj: Any) -> list[Crumb]:
-        """Return the ways to the timeline, to the note if there is one, and to restoring this."""
+        """Return the ways to the timeline, the note if there is one, and what can be done here."""
         site, past = self.admin_site.name, (obj.workspace.path, obj.key)
         tools = [(_("History of this key"), links.to_past(site, "timeline", *past))]
+        if obj.body:
+            tools.append(exact_tool(site, "revision", obj))
         note = (
             Note.objects.seen_in("")
             .filter(workspace=obj.workspace, key=obj.key)
@@ -202,6 +218,9 @@ class RevisionAdmin(MemoryAdmin):
         if allowed and not is_now and not obj.redacted:
             address = links.to_past(site, "restore", *past, revision=obj.number)
             tools.append((_("Restore…"), address))
+        if may(request, REDACTS, path=past[0]) and is_redactable(obj):
+            address = links.to_past(site, "redact", *past, revision=obj.number)
+            tools.append((_("Redact…"), address))
         return tools
 
 

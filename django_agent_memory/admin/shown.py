@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.http import HttpRequest
+from django.utils.formats import number_format
 from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
 
 from . import links
 from .access import may
+from .blanks import MOST_MARKED, is_marked_whole
 from .marking import marked
 
 LIST_KEY = 80
@@ -23,7 +27,7 @@ def key_text(key: str, *, most: int | None = None, pattern: str = "") -> SafeStr
     is_plain = key.isprintable() and key == " ".join(key.split())
     short = key if most is None or len(key) <= most else key[:most] + "…"
     shown = short if is_plain else f"“{short}”"
-    return format_html('<bdi class="agent-memory-key">{}</bdi>', marked(shown, pattern))
+    return format_html('<bdi class="agent-memory-key">{}</bdi>', marked(shown, pattern=pattern))
 
 
 def key_with_timeline(
@@ -34,13 +38,40 @@ def key_with_timeline(
     return key_text(key), links.to_past(site, "timeline", path, key) if may_see else ""
 
 
-def exact_text(text: str) -> SafeString:
-    """Return a text to be read and copied character by character."""
+def exact_text(text: str, *, with_blanks: bool = False) -> SafeString:
+    """Return a text to be read and copied character by character, its white space marked or not."""
     if not text:
         return quiet(_("(empty)"))
+    safe = marked(text, with_blanks=with_blanks)
     # HTML drops one newline behind <pre>: this one, not the text's own. It reads a bare CR as LF.
-    exact = mark_safe(marked(text).replace("\r", "&#13;"))  # noqa: S308  (escaped by marked)
-    return format_html('<pre class="agent-memory-text" dir="auto">\n{}</pre>', exact)
+    exact = mark_safe(safe.replace("\r", "&#13;"))  # noqa: S308  (escaped by marked)
+    shown = format_html('<pre class="agent-memory-text" dir="auto">\n{}</pre>', exact)
+    if not with_blanks or is_marked_whole(text):
+        return shown
+    rest = _("Only the first %(count)s blanks are marked.")
+    return format_html(
+        "<div>{}{}</div>", shown, quiet(rest % {"count": number_format(MOST_MARKED)})
+    )
+
+
+def exact_summary(row: Any) -> SafeString:
+    """Return the summary of a note or revision exactly; none is not the same as a blank one."""
+    return no_index_line() if row.summary is None else _exact(row, row.summary)
+
+
+def exact_body(row: Any) -> SafeString:
+    """Return the body of a note or revision exactly."""
+    return _exact(row, row.body)
+
+
+def exact_tool(site: str, model: str, row: Any) -> tuple[Any, str]:
+    """Return the way to the page with white space marked, or back from there."""
+    name = _("Plain text") if row.shows_blanks else _("Exact white space")
+    return name, links.to_exact(site, model, row.pk, is_on=row.shows_blanks)
+
+
+def _exact(row: Any, text: str) -> SafeString:
+    return exact_text(text, with_blanks=getattr(row, "shows_blanks", False))
 
 
 def no_index_line() -> SafeString:

@@ -11,9 +11,11 @@ from django.utils.translation import gettext as _
 
 from django_agent_memory.models import Note
 from django_agent_memory.models.revision import RevisionQuerySet
+from django_agent_memory.policy import ERASES, REDACTS
 
 from . import links
 from .access import may
+from .base import Crumb
 from .past import PastPage, may_restore
 from .shown import key_text, quiet
 
@@ -36,6 +38,7 @@ class TimelinePage(PastPage):
             title=_("History of %(key)s") % {"key": self.short_key()},
             crumbs=[],
             shown_key=key_text(self.key),
+            tools=self._tools() if rows else [],
             rows=self._shown(rows, current),
             total=self.revisions().count(),
             is_forgotten=current is None,
@@ -109,6 +112,14 @@ class TimelinePage(PastPage):
         """Whether retention took something from the workspace, but nothing between these rows."""
         limit = self.workspace.history_from
         return 0 < limit <= (rows[-1].number if rows else 0)
+
+    def _tools(self) -> list[Crumb]:
+        """Return the ways to what removes text of the key for good."""
+        ways = ((REDACTS, "redact", _("Redact…")), (ERASES, "erase", _("Erase…")))
+        path = self.workspace.path
+        return [
+            (name, self.address(page)) for p, page, name in ways if may(self.request, p, path=path)
+        ]
 
     def _note_url(self, current: Any) -> str:
         if current is None or not may(self.request, "view_note", path=self.workspace.path):

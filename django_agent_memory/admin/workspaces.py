@@ -26,6 +26,7 @@ from .batches import BatchPage
 from .checking import CheckPage
 from .clearing import ClearPage
 from .ending_sessions import SessionsPage
+from .erasing import ErasePage
 from .exporting import ExportPage
 from .forms import WorkspaceForm
 from .numbers import is_number
@@ -41,6 +42,7 @@ _ACTIONS: list[tuple[type[ActionPage], Any]] = [
     (RollbackPage, _("Roll back…")),
     (SessionsPage, _("End sessions…")),
     (ClearPage, _("Forget all notes…")),
+    (ErasePage, _("Erase…")),
 ]
 """What can be done to a whole workspace, with the names of the ways there."""
 

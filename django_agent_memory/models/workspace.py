@@ -82,6 +82,8 @@ class Workspace(models.Model):
         permissions = [
             ("read_notes", "Can read the notes of a workspace"),
             ("write_notes", "Can read and write the notes of a workspace"),
+            ("redact_workspace", "Can blank the past of a workspace for good"),
+            ("erase_workspace", "Can erase the texts of a workspace for good"),
         ]
 
     def __str__(self) -> str:

@@ -9,10 +9,12 @@ from .channel import MAX_ACTOR_LENGTH, Then, apply
 from .clearing import clear
 from .details import KEEP, Contexts, Keep
 from .expiry import forget_expired
+from .holding import erasable, keys_of, redactable
 from .integrity import find_defects, repair
 from .patience import impatient
-from .removal import erase, prune_revisions, redact
+from .removal import erase, redact
 from .replanning import replanned
+from .retention import prune_revisions
 from .sessions import check_session, end_session
 from .statements import upsert
 from .workspaces import WorkspaceValues, configure, create_workspace
@@ -36,12 +38,15 @@ __all__ = [
     "configure",
     "create_workspace",
     "end_session",
+    "erasable",
     "erase",
     "find_defects",
     "forget_expired",
     "impatient",
+    "keys_of",
     "prune_revisions",
     "redact",
+    "redactable",
     "repair",
     "replanned",
     "upsert",

@@ -10,8 +10,10 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from django.db.models import QuerySet
+
 from django_agent_memory.analysing import NoteTerms, analyse_note
-from django_agent_memory.models import Note, NoteContext, Posting
+from django_agent_memory.models import Note, NoteContext, Posting, Workspace
 from django_agent_memory.models.details import effective_contexts, fingerprint, specificity
 from django_agent_memory.models.posting import private_context
 from django_agent_memory.results import Details
@@ -161,9 +163,18 @@ def recount(transcript: Transcript, kept: Collection[Document]) -> None:
 
 def forget_all(transcript: Transcript) -> Removed:
     """Take away what is counted of all notes of the workspace."""
-    transcript.workspace.counted_notes = transcript.workspace.counted_terms = 0
-    of_workspace = {"workspace": transcript.workspace}
-    return Removed(*(transcript.rows(m).filter(**of_workspace).delete()[0] for m in COUNTED))
+    workspace = transcript.workspace
+    workspace.counted_notes = workspace.counted_terms = 0
+    rows = (counted_rows(model, workspace, None, using=transcript.using) for model in COUNTED)
+    return Removed(*(of_model.delete()[0] for of_model in rows))
+
+
+def counted_rows(
+    model: type[Any], workspace: Workspace, positions: Collection[int] | None, *, using: str
+) -> QuerySet[Any]:
+    """Return the rows that find reads of the notes at these positions; None for all notes."""
+    rows: QuerySet[Any] = model.objects.using(using).filter(workspace=workspace)
+    return rows if positions is None else rows.filter(position__in=sorted(positions))
 
 
 def take_away(transcript: Transcript, positions: Collection[int]) -> None:
@@ -175,8 +186,8 @@ def take_away(transcript: Transcript, positions: Collection[int]) -> None:
 def _take_away(transcript: Transcript, model: type[Any], positions: Collection[int]) -> int:
     if not positions:
         return 0
-    wanted = {"workspace": transcript.workspace, "position__in": sorted(positions)}
-    return transcript.rows(model).filter(**wanted).delete()[0]
+    rows = counted_rows(model, transcript.workspace, positions, using=transcript.using)
+    return rows.delete()[0]
 
 
 def _insert(transcript: Transcript, model: type[Any], rows: list[tuple[Any, ...]]) -> None:

@@ -1,36 +1,25 @@
-"""Taking text out for good: redaction, erasure, and the end of old revisions.
+"""Taking text out for good: redaction and erasure.
 
 All else only appends. These are the exceptions that laws and operators need, in the same critical
-section as every write.
+section as every write. `holding` says which rows they are about, and counts them beforehand.
 """
 
 from __future__ import annotations
 
-import datetime
-from typing import Any
-
 from django.db import models, router, transaction
-from django.db.models import F, OuterRef, Subquery
+from django.db.models import F
 from django.utils import timezone
 
-from django_agent_memory.conf import conf
-from django_agent_memory.exceptions import Refused
-from django_agent_memory.models import (
-    IndexEntry,
-    Note,
-    NoteUsage,
-    RecordedCall,
-    Revision,
-    Workspace,
-)
+from django_agent_memory.exceptions import Conflict
+from django_agent_memory.models import Note, RecordedCall, Revision, Workspace
 from django_agent_memory.models.workspace import new_index_version
 from django_agent_memory.results import Erased, Redacted
 from django_agent_memory.signals import erased
-from django_agent_memory.text import gate
 
+from . import holding
 from .changes import check_revision
 from .channel import Transcript, check_signature
-from .locking import lock, run_serialised
+from .locking import lock, locked, run_serialised
 from .postings import forget_all, store_postings
 
 
@@ -39,6 +28,7 @@ def redact(
     key: str,
     *,
     revision: int | None = None,
+    expected_revision: int | None = None,
     actor: str = "",
     reason: str = "",
     using: str | None = None,
@@ -46,17 +36,17 @@ def redact(
     """Blank the summaries and bodies of past revisions of `key`, and the recorded answers.
 
     Who wrote when and what kind of write it was stays. What the note says now is not past: forget
-    or replace it first. Raises `Refused` for a `revision` that is not one of the key's past ones.
+    or replace it first. Raises `Refused` for a `revision` that is not one of the key's past ones,
+    and `Conflict` where the key's last revision is not the `expected_revision` (0 for none).
     """
-    gate.check_path(path)
-    gate.check_key(key, limit=conf.max_key_length)
+    holding.check_key(path, key, revision)
     check_signature(actor, reason)
-    if revision is not None:
-        check_revision(revision, name="revision")
+    _check_expected(expected_revision)
     alias = using or router.db_for_write(Workspace)
 
     def write() -> Redacted:
         workspace = lock(path, using=alias, create=False)
+        _expect(workspace, key, expected_revision, alias)
         if workspace is None:
             return _nothing_redacted(key, revision)
         return _redact(Transcript(workspace, alias, actor, reason), key, revision)
@@ -64,22 +54,30 @@ def redact(
     return run_serialised(alias, write)
 
 
-def erase(path: str, key: str | None = None, *, using: str | None = None) -> Erased:
+def erase(
+    path: str,
+    key: str | None = None,
+    *,
+    expected_revision: int | None = None,
+    using: str | None = None,
+) -> Erased:
     """Remove every row that holds the text of `key`, or of the whole workspace; count them.
 
     The workspace itself and its agent keys stay. Recorded calls lose key and answer but keep their
     names: a late retry must not bring the text back. `signals.erased` is sent when it is committed.
+    Raises `Conflict` where the last revision, of the key or of the workspace, is not the
+    `expected_revision` (0 for none).
     """
-    gate.check_path(path)
-    if key is not None:
-        gate.check_key(key, limit=conf.max_key_length)
+    holding.check_key(path, key, None)
+    _check_expected(expected_revision)
     alias = using or router.db_for_write(Workspace)
 
     def write() -> Erased:
         workspace = lock(path, using=alias, create=False)
+        _expect(workspace, key, expected_revision, alias)
         if workspace is None:
-            return Erased(notes=0, index_entries=0, revisions=0, recorded_calls=0)
-        keys = frozenset([key]) if key is not None else _keys_of(workspace, alias)
+            return holding.NOTHING
+        keys = holding.keys_held(workspace, key, alias)
         done = _erase(workspace, key, alias)
 
         def tell() -> None:
@@ -91,47 +89,43 @@ def erase(path: str, key: str | None = None, *, using: str | None = None) -> Era
     return run_serialised(alias, write)
 
 
-def prune_revisions(
-    path: str,
-    *,
-    older_than: datetime.timedelta,
-    keep: int,
-    dry_run: bool = True,
-    using: str | None = None,
-) -> int:
-    """Remove revisions superseded longer ago than `older_than`; return how many.
+def _check_expected(expected: int | None) -> None:
+    if expected is not None:
+        check_revision(expected, name="expected_revision")
 
-    The last `keep` (at least 1) of each key stay, whatever their age.
-    """
-    if keep < 1:
-        raise Refused("At least the last revision of each key is kept; give 1 or more.")
-    gate.check_path(path)
-    alias = using or router.db_for_write(Workspace)
-    limit = timezone.now() - older_than
 
-    def write() -> int:
-        workspace = lock(path, using=alias, create=False)
-        if workspace is None:
-            return 0
-        return _prune(workspace, limit, keep, alias, dry_run=dry_run)
+def _expect(workspace: Workspace | None, key: str | None, expected: int | None, alias: str) -> None:
+    """Raise `Conflict` unless the last revision of the key, or of all, is the expected one."""
+    if expected is None:
+        return
+    last = 0 if workspace is None else _last_revision(workspace, key, alias)
+    if last != expected:
+        name = "The workspace" if key is None else f'"{key}"'
+        raise Conflict(
+            f"{name} is at revision {last}, not at {expected}; nothing was removed. "
+            "Look again first.",
+            current_revision=last,
+        )
 
-    return run_serialised(alias, write)
+
+def _last_revision(workspace: Workspace, key: str | None, alias: str) -> int:
+    if key is None:
+        return int(workspace.revision)
+    rows = locked(holding.revisions_of(workspace, key, alias), alias).order_by("-number")
+    return rows.values_list("number", flat=True).first() or 0
 
 
 def _redact(transcript: Transcript, key: str, revision: int | None) -> Redacted:
-    workspace = transcript.workspace
+    workspace, alias = transcript.workspace, transcript.using
     state = transcript.read({key})[key]
-    past = transcript.rows(Revision).filter(workspace=workspace, key=key)
-    if revision is not None:
-        if revision == state.revision and revision:
-            raise Refused(f'Revision {revision} is what "{key}" says now; forget it or replace it.')
-        past = past.filter(number=revision)
-        if not past.exists():
-            raise Refused(f'"{key}" has no revision {revision}.')
-    elif not past.exists():
+    rows = holding.revisions_of(workspace, key, alias)
+    past = rows if revision is None else rows.filter(number=revision)
+    exists, now = past.exists(), holding.says_now_from(rows, state.revision)
+    holding.check_past(key, revision, exists=exists, now=now)
+    if not exists:
         return _nothing_redacted(key, None, workspace.revision)
-    count = _blank(past.filter(redacted=False).exclude(number=state.revision))
-    calls = _blank_calls(transcript.rows(RecordedCall), workspace, key, others=count > 0)
+    count = _blank(holding.said_before(past, now))
+    calls = _blank_calls(holding.answers(workspace, key, alias, others=count > 0))
     number = None
     if count or calls:
         number = transcript.revise(Revision.Operation.REDACT, key, state)
@@ -149,8 +143,8 @@ def _redact(transcript: Transcript, key: str, revision: int | None) -> Redacted:
 
 
 def _blank(revisions: models.QuerySet[Revision]) -> int:
-    """Blank what the revisions say and return how many said something."""
-    numbers = list(revisions.exclude(body=None, summary=None).values_list("pk", flat=True))
+    """Blank what the revisions say and return how many there are."""
+    numbers = list(revisions.values_list("pk", flat=True))
     for start in range(0, len(numbers), 500):
         rows = Revision.objects.using(revisions.db).filter(pk__in=numbers[start : start + 500])
         rows.filter(summary__isnull=False).update(summary="")
@@ -161,39 +155,26 @@ def _blank(revisions: models.QuerySet[Revision]) -> int:
     return len(numbers)
 
 
-def _blank_calls(
-    calls: models.QuerySet[RecordedCall], workspace: Workspace, key: str | None, *, others: bool
-) -> int:
-    """Blank the recorded answers to calls about `key`, and to `others` that may show it too."""
-    rows = calls.filter(workspace=workspace).exclude(answer="")
-    if key is not None:
-        rows = rows.filter(key__in=[key, ""] if others else [key])
+def _blank_calls(answers: models.QuerySet[RecordedCall]) -> int:
     # Without its digest too: a short text could be guessed from it.
-    return rows.update(answer="", digest="")
+    return answers.update(answer="", digest="")
 
 
 def _erase(workspace: Workspace, key: str | None, alias: str) -> Erased:
-    of_key = {} if key is None else {"key": key}
     transcript = Transcript(workspace, alias, "", "")
-    used = NoteUsage.objects.using(alias).filter(workspace=workspace)
+    rows = holding.texts(workspace, key, alias)
+    position = None
     if key is None:
         removed = forget_all(transcript)
-        used.delete()
     else:
         states = transcript.read({key})
         removed = store_postings(transcript, {}, states)
-        used.filter(position=states[key].position).delete()
-    counts = {
-        name: model._default_manager.using(alias).filter(workspace=workspace, **of_key).delete()[0]
-        for name, model in (
-            ("notes", Note),
-            ("index_entries", IndexEntry),
-            ("revisions", Revision),
-        )
-    }
-    calls = RecordedCall.objects.using(alias)
-    counts["recorded_calls"] = _blank_calls(calls, workspace, key, others=any(counts.values()))
-    calls.filter(workspace=workspace, **of_key).update(key="")
+        position = states[key].position
+    used = holding.usage(workspace, position, alias).delete()[0]
+    counts = {name: of_table.delete()[0] for name, of_table in rows.items()}
+    calls = _blank_calls(holding.answers(workspace, key, alias, others=any(counts.values())))
+    named = RecordedCall.objects.using(alias).filter(workspace=workspace)
+    (named if key is None else named.filter(key=key)).update(key="")
     if any(counts.values()):
         # The erasure counts as a revision, so that whoever compares numbers sees a change; its row,
         # which would name the key, is not kept.
@@ -206,45 +187,11 @@ def _erase(workspace: Workspace, key: str | None, alias: str) -> Erased:
             updated_at=timezone.now(),
             **({"title": "", "description": ""} if key is None else {}),
         )
-    return Erased(**counts, **removed._asdict())
-
-
-def _keys_of(workspace: Workspace, alias: str) -> frozenset[str]:
-    """Return every key that a row of the workspace has."""
-    tables: tuple[type[Any], ...] = (Note, IndexEntry, Revision)
-    rows = (table.objects.using(alias).filter(workspace=workspace).order_by() for table in tables)
-    return frozenset(key for of in rows for key in of.values_list("key", flat=True).distinct())
-
-
-def _prune(
-    workspace: Workspace, limit: datetime.datetime, keep: int, alias: str, *, dry_run: bool
-) -> int:
-    """Remove what may go, key by key of those that have any; see `prune_revisions`."""
-    rows = Revision.objects.using(alias).filter(workspace=workspace)
-    newer = rows.filter(key=OuterRef("key"), number__gt=OuterRef("number")).order_by("number")
-    # The one after it, and the `keep`-th after it (no such one: it is among the last `keep`).
-    superseded = rows.annotate(
-        next_at=Subquery(newer.values("created_at")[:1]),
-        next_number=Subquery(newer.values("number")[:1]),
-        kept_number=Subquery(newer.values("number")[keep - 1 : keep]),
-    ).filter(next_at__lt=limit, kept_number__isnull=False)
-    found = list(superseded.values_list("pk", "next_number"))
-    if dry_run or not found:
-        return len(found)
-    for start in range(0, len(found), 500):
-        batch = [pk for pk, _ in found[start : start + 500]]
-        rows.filter(pk__in=batch).delete()
-    complete_from = max(number for _, number in found)
-    Workspace.objects.using(alias).filter(pk=workspace.pk).update(
-        revisions_removed=F("revisions_removed") + len(found),
-        history_from=max(workspace.history_from, complete_from),
-    )
-    return len(found)
+    return Erased(**counts, recorded_calls=calls, usage=used, **removed._asdict())
 
 
 def _nothing_redacted(key: str, revision: int | None, last: int = 0) -> Redacted:
-    if revision is not None:
-        raise Refused(f'"{key}" has no revision {revision}.')
+    holding.check_past(key, revision, exists=False, now=None)
     return Redacted(
         key=key,
         revisions=0,

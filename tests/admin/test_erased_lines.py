@@ -16,7 +16,8 @@ from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 
 from django_agent_memory import Memory, Save
-from django_agent_memory.models import Note, Revision
+from django_agent_memory.admin_log import lines_about
+from django_agent_memory.models import Note, Revision, Workspace
 from django_agent_memory.signals import erased
 from tests.test_removal import SECRET, tables_that_hold
 
@@ -129,6 +130,29 @@ def test_many_keys_take_few_statements(memory: Memory, operator: User) -> None:
     assert len([sql for sql in about_log if sql.startswith("UPDATE")]) == 3
     assert LogEntry.objects.filter(object_repr="(erased)").count() == count
     assert lines()[-1] == ("other", "why")
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_the_lines_are_counted_beforehand(memory: Memory, operator: User, whole: bool) -> None:
+    for one in (memory, Memory("elsewhere")):
+        one.apply([Save(key=key, body="") for key in ("k", "other", "é" * 250)])
+    rows = {note.workspace.path: note for note in Note.objects.filter(key="k")}
+    log(operator, "k", row=rows["core"].pk)
+    log(operator, "k", row=rows["elsewhere"].pk)
+    log(operator, "k", "K", "other", "é" * 200, row="no number")
+    kind = ContentType.objects.get_for_model(Workspace)
+    for path in ("core", "elsewhere"):
+        LogEntry.objects.create(
+            user=operator, content_type=kind, object_id="1", object_repr=path, action_flag=CHANGE
+        )
+    keys = {"k", "other", "é" * 250} if whole else {"k"}
+    count = lines_about(workspace="core", keys=keys, whole=whole)
+    assert count == (5 if whole else 2)
+    told = set(LogEntry.objects.values_list("pk", "object_repr", "change_message"))
+    memory.erase(None if whole else "k")
+    after = set(LogEntry.objects.values_list("pk", "object_repr", "change_message"))
+    # The line about the workspace itself said nothing, and has not to be blanked.
+    assert len(told - after) == count - whole
 
 
 def test_what_is_not_committed_erases_nothing(memory: Memory, operator: User) -> None:

@@ -177,7 +177,7 @@ def test_the_page_of_what_is_no_row(browser: Client, row: str) -> None:
         "agentkey": ("change", "rotate", "revoke"),
         "grant": ("change", "delete"),
         "savedrule": ("change", "delete"),
-        "workspace": ("change", "index", "rollback", "prune", "batch"),
+        "workspace": ("change", "index", "rollback", "prune", "batch", "erase"),
         **dict.fromkeys(("note", "revision", "recordedcall"), ("change",)),
     }
     for name, views in pages.items():

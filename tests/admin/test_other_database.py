@@ -122,8 +122,17 @@ assert browser.post(f"{A}{W}check/").status_code == 302
 from django.contrib.admin.models import LogEntry
 about = LogEntry.objects.using("default").filter(content_type__model="note")
 assert set(about.values_list("object_repr", flat=True)) == {"k"}
-Memory("core").erase("k")
+Memory("core").remember("k", "s", "b")
+Memory("core").remember("k", "s", "c")
+redacted = send(f"{A}revision/redact/{K}", typed="k", reason="why")
+assert redacted.status_code == 302
+assert Memory("core").history("k")[0].redacted
+erased = send(f"{A}revision/erase/{K}", typed="k", reason="why")
+assert erased.status_code == 302
+assert Memory("core").history("k") == ()
 assert set(about.values_list("object_repr", "change_message")) == {("(erased)", "")}
+assert send(f"{A}{W}erase/", typed="core", reason="why").status_code == 302
+assert not Note.objects.exists()
 assert not any("agent_memory" in t for t in connections["default"].introspection.table_names())
 print("done")
 """

@@ -27,7 +27,7 @@ from django_agent_memory.models import (
     SavedRule,
     Workspace,
 )
-from django_agent_memory.policy import OF_CREDENTIALS, READS, WRITES, Policy
+from django_agent_memory.policy import ERASES, OF_CREDENTIALS, READS, REDACTS, WRITES, Policy
 
 from .browser import fields_of
 from .conftest import url
@@ -36,20 +36,26 @@ HERE, THERE = "here", "there"
 MODELS = ("note", "workspace", "revision", "agentkey", "grant", "recordedcall", "savedrule")
 
 
+def _given(user: Any) -> tuple[str, ...]:
+    """Return what the backend gives this user here."""
+    given = {"object": (*READS, *WRITES), "remover": (REDACTS, ERASES)}
+    return given.get(user.username, ())
+
+
 class HereBackend(BaseBackend):
-    """Gives one user what a grant would, as object permissions on one workspace."""
+    """Gives object permissions on one workspace: what a grant would, or to redact and erase."""
 
     def has_perm(self, user_obj: Any, perm: str, obj: Any = None) -> bool:
-        named = perm.removeprefix("agent_memory.") in (*READS, *WRITES)
+        named = perm.removeprefix("agent_memory.") in _given(user_obj)
         is_here = isinstance(obj, Workspace) and obj.path == HERE
-        return named and is_here and user_obj.username == "object"
+        return named and is_here
 
 
 class HerePolicy(Policy):
     """Knows which workspace the backend means."""
 
     def object_workspaces(self, user: Any, permission: str) -> QuerySet[Workspace]:
-        named = permission in (*READS, *WRITES) and user.username == "object"
+        named = permission in _given(user)
         return Workspace.objects.filter(path=HERE) if named else Workspace.objects.none()
 
 
@@ -95,6 +101,9 @@ class Place:
             "timeline": self.past("timeline"),
             "compare": self.past("compare", a=1, b=2),
             "restore": self.past("restore", revision=1),
+            "redact": self.past("redact"),
+            "erase": self.past("erase"),
+            "erase all": url("workspace", "erase", self.workspace),
             "call": url("recordedcall", "change", self.call),
             "call history": url("recordedcall", "history", self.call),
             "key": url("agentkey", "change", self.key),
@@ -133,6 +142,7 @@ WHO: dict[str, Callable[[], Client]] = {
     "writer": lambda: staff("writer", access="read-write"),
     "object": lambda: staff("object"),
     "manager": lambda: staff("manager", *OF_CREDENTIALS, access="read-write"),
+    "remover": lambda: staff("remover", access="read"),
 }
 READING = {
     *("note", "note history", "workspace", "workspace history", "agent sees"),
@@ -146,7 +156,13 @@ MANAGING = {
     *(*WRITING, "key", "key history", "revoke", "replace"),
     *("grant", "grant history", "take grant"),
 }
-OPEN = {"reader": READING, "writer": WRITING, "object": WRITING, "manager": MANAGING}
+OPEN = {
+    "reader": READING,
+    "writer": WRITING,
+    "object": WRITING,
+    "manager": MANAGING,
+    "remover": {*READING, "redact", "erase", "erase all"},
+}
 
 
 def unlike(response: HttpResponse) -> Any:
@@ -192,7 +208,7 @@ def test_the_pages_of_another_are_as_of_one_that_is_not_there(
 def test_lists_show_nothing_of_another(places: dict[str, Place], who: str) -> None:
     browser = WHO[who]()
     seen = {"note", "workspace", "revision"}
-    if who != "reader":
+    if who not in ("reader", "remover"):
         seen.add("savedrule")
     if who == "manager":
         seen |= {"agentkey", "grant"}
@@ -316,6 +332,9 @@ def test_a_reader_writes_nothing(places: dict[str, Place]) -> None:
         url("workspace", "batch", here.workspace),
         url("savedrule", "add"),
         here.past("restore", revision=1),
+        here.past("redact"),
+        here.past("erase"),
+        url("workspace", "erase", here.workspace),
         url("agentkey", "add"),
         url("grant", "add"),
     ):
@@ -350,7 +369,7 @@ def test_actions_take_only_rows_of_their_own(places: dict[str, Place]) -> None:
 def test_who_may_only_delete_in_a_workspace_sees_nothing_of_it_in_a_list(
     places: dict[str, Place],
 ) -> None:
-    browser = staff("remover", "delete_note", access="read")
+    browser = staff("deleter", "delete_note", access="read")
     rows = browser.get(url("note", "changelist")).context["cl"].result_list
     assert [note.workspace.path for note in rows] == [HERE]
     # The page that asks names the note, as ever; the form with its text does not open.

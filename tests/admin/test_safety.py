@@ -85,7 +85,7 @@ def every_page(admin: Client, memory: Memory) -> dict[str, Any]:
         "agent sees": admin.get(url("workspace", "index", workspace_of(memory))),
         **{
             name: admin.get(url("workspace", name, workspace_of(memory)))
-            for name in ("clear", "sessions", "check")
+            for name in ("clear", "sessions", "check", "erase")
         },
         "revision page": admin.get(url("revision", "change", Revision.objects.first())),
         "next revision page": admin.get(
@@ -130,6 +130,9 @@ def pages_of_the_past(admin: Client, memory: Memory, key: str) -> dict[str, Any]
         "timeline": links.to_past("admin", "timeline", memory.path, key),
         "compare": links.to_past("admin", "compare", memory.path, key, a=1, b=2),
         "restore": links.to_past("admin", "restore", memory.path, key, revision=1),
+        "redact": links.to_past("admin", "redact", memory.path, key),
+        "redact revision": links.to_past("admin", "redact", memory.path, key, revision=1),
+        "erase": links.to_past("admin", "erase", memory.path, key),
         "roll back": url("workspace", "rollback", workspace_of(memory)),
     }
     pages = {name: admin.get(address) for name, address in at.items()}
@@ -140,6 +143,9 @@ def pages_of_the_past(admin: Client, memory: Memory, key: str) -> dict[str, Any]
     )
     memory.remember(key, key, [key], reason=key)
     memory.remember(key + "2", key, key)
+    for page, revision in (("redact", "x"), ("redact", "1"), ("erase", "x")):
+        sent = {"typed": key, "reason": key, "expected_revision": revision}
+        pages[f"{page} {revision} refused"] = admin.post(at[page], sent)
     asked = {"actor": memory.actor, "since": "2020-01-01T00:00:00", "reason": key}
     pages["preview"] = admin.post(at["roll back"], asked)
     confirmed = {"confirmed": pages["preview"].context["confirmed"]}
@@ -176,11 +182,12 @@ def test_damage_breaks_no_page(admin: Client) -> None:
     Revision.objects.filter(number=1).update(operation="?")
     for name in ("note", "workspace", "revision", "agentkey", "grant", "recordedcall"):
         assert admin.get(url(name, "changelist")).status_code == 200
-    for page in ("index", "index_text", "clear", "sessions", "check"):
+    for page in ("index", "index_text", "clear", "sessions", "check", "erase"):
         assert admin.get(url("workspace", page, workspace_of(memory))).status_code == 200
     for page in ("change", "forget"):
         assert admin.get(note_url(memory, "k", page)).status_code == 200
-    past = {"timeline": {}, "compare": {"a": 1, "b": 3}, "restore": {"revision": 1}}
+    past: dict[str, dict[str, int]] = {"timeline": {}, "redact": {}, "erase": {}}
+    past |= {"compare": {"a": 1, "b": 3}, "restore": {"revision": 1}}
     for page, more in past.items():
         address = links.to_past("admin", page, "core", "k", **more)
         assert admin.get(address).status_code == 200, page

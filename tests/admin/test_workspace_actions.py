@@ -14,10 +14,10 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from django_agent_memory.admin import checking, ending_sessions
+from django_agent_memory.admin import checking, ending_sessions, links
 from django_agent_memory.exceptions import Busy
 from django_agent_memory.memory import Memory
-from django_agent_memory.models import IndexEntry, Note, Revision
+from django_agent_memory.models import IndexEntry, Note, Posting, Revision, Workspace
 from django_agent_memory.writing import Save, find_defects, integrity
 
 from .browser import fields_of
@@ -74,12 +74,14 @@ def test_clearing_can_be_undone(memory: Memory, admin: Client) -> None:
     assert said.startswith("3 notes were forgotten. The history keeps every text")
     link = re.search(r'href="([^"]*)"', said)
     assert link is not None
-    form = fields_of(admin.get(html.unescape(link[1])))
-    assert form["actor"] == "ada"
-    preview = admin.post(at(memory, "rollback"), {**form, "reason": ""})
-    admin.post(at(memory, "rollback"), fields_of(preview))
+    batch = html.unescape(link[1])
+    assert batch == links.to_batch("admin", workspace_of(memory).pk, 5, 7)
+    memory.remember("c", "s", "written since")
+    undone = admin.post(batch, fields_of(admin.get(batch)), follow=True)
+    assert messages_of(undone)[0] == "2 notes were brought back."
     assert memory.keys() == ("a", "b", "c")
-    assert memory.recall("b").body == "b"
+    assert [memory.recall(key).body for key in "abc"] == ["a", "b", "written since"]
+    assert Memory("core", session="s").recall("mine").body == "b"
 
 
 def test_clearing_nothing(memory: Memory, admin: Client) -> None:
@@ -89,13 +91,13 @@ def test_clearing_nothing(memory: Memory, admin: Client) -> None:
     assert not LogEntry.objects.exists()
 
 
-def test_who_may_only_forget_is_told_who_can_undo_it(memory: Memory, member: Any) -> None:
+def test_who_may_only_forget_is_shown_no_way_to_undo_it(memory: Memory, member: Any) -> None:
     memory.remember("k", "s", "b")
     browser = member("delete_note", "view_workspace")
     assert page_links(browser, memory) == {"clear", "sessions"}
     done = browser.post(at(memory, "clear"), {"path": "core", "reason": ""}, follow=True)
     assert messages_of(done) == [
-        "1 note was forgotten. The history keeps every text, and an operator can roll this back."
+        "1 note was forgotten. The history keeps every text, so that this can be undone."
     ]
 
 
@@ -121,16 +123,79 @@ def test_sessions_are_listed_and_ended(memory: Memory, admin: Client) -> None:
     chosen = {"session": [EVIL, "s1", "unknown"], "reason": "too old"}
     done = admin.post(at(memory, "sessions"), chosen, follow=True)
     said = "2 sessions were ended. 3 private notes were forgotten; the history keeps their text."
-    assert messages_of(done) == [said]
+    assert messages_of(done)[0].startswith(f"{said} <a href=")
     assert LogEntry.objects.get().change_message == f"{said} too old"
     assert sorted(Note.objects.values_list("key", flat=True)) == ["c", "shared"]
     ends = Revision.objects.filter(operation="forget")
     assert set(ends.values_list("actor", "reason")) == {("ada", "too old")}
-    number = Revision.objects.filter(key="a").order_by("number").first().number  # type: ignore[union-attr]
+
+
+def ended(admin: Client, memory: Memory, *sessions: str) -> str:
+    """End the sessions and return the way to undo it."""
+    sent = {"session": sessions, "reason": "too old"}
+    (said,) = messages_of(admin.post(at(memory, "sessions"), sent, follow=True))
+    link = re.search(r'href="([^"]*)"', said)
+    assert link is not None
+    return html.unescape(link[1])
+
+
+def test_what_was_ended_comes_back_to_its_session(memory: Memory, admin: Client) -> None:
+    own = {name: Memory("core", session=name) for name in ("s1", "s2", EVIL)}
+    for name, keys in (("s1", "ab"), ("s2", "c"), (EVIL, "d")):
+        for key in keys:
+            own[name].remember(key, f"line {key}", f"secret {key}", persist=False)
+    memory.remember("shared", "s", "b")
+    before = {name: one.index_note() for name, one in own.items()}
+    batch = ended(admin, memory, "s1", EVIL)
+    page = admin.get(batch)
+    assert page.context["undoable"] == 3
+    shown = text_of(page)
+    assert "secret" not in shown
+    assert "<img" not in shown
+    assert [str(state) for _, address, state in page.context["sample"]] == ["forgotten"] * 3
+    assert {address for _, address, _ in page.context["sample"]} == {""}
+    # Another run of the same numbers: what all share was not forgotten.
+    plain = batch.replace("&sessions=1", "")
+    assert messages_of(admin.get(plain, follow=True)) == ["There is no such batch."]
+    undone = admin.post(batch, fields_of(page), follow=True)
+    assert messages_of(undone) == ["3 notes were brought back."]
+    assert {name: one.index_note() for name, one in own.items()} == before
+    assert own["s1"].recall("a").body == "secret a"
+    assert own[EVIL].recall("d").body == "secret d"
+    for other in (memory, own["s2"]):
+        assert other.recall("a") is None
+    note = Note.objects.get(key="a")
+    assert (note.session, note.expires_at is not None) == ("s1", True)
+    again = admin.post(batch, fields_of(admin.get(batch)), follow=True)
+    assert messages_of(again)[0] == "0 notes were brought back."
+    assert list(find_defects("core")) == []
+
+
+def test_what_took_the_key_since_stays(memory: Memory, admin: Client) -> None:
     own = Memory("core", session="s1")
-    own.restore("a", number)
-    assert own.recall("a").body == "secret a"
-    assert memory.recall("a") is None
+    for key in "abc":
+        own.remember(key, "s", f"private {key}", persist=False)
+    batch = ended(admin, memory, "s1")
+    memory.remember("a", "s", "for all")
+    Memory("core", session="s2").remember("b", "s", "of another", persist=False)
+    undone = admin.post(batch, fields_of(admin.get(batch)), follow=True)
+    assert messages_of(undone)[0] == "1 note was brought back."
+    assert memory.recall("a").body == own.recall("a").body == "for all"
+    assert Memory("core", session="s2").recall("b").body == "of another"
+    assert (own.recall("b"), own.recall("c").body) == (None, "private c")
+
+
+def test_who_may_not_undo_is_shown_no_way(memory: Memory, member: Any, admin: Client) -> None:
+    for name in ("s1", "s2"):
+        Memory("core", session=name).remember(name, "s", "b", persist=False)
+    browser = member("delete_note", "view_workspace")
+    sent = {"session": "s1", "reason": ""}
+    done = browser.post(at(memory, "sessions"), sent, follow=True)
+    assert "href" not in messages_of(done)[0]
+    batch = ended(admin, memory, "s2")
+    assert 'value="Undo"' not in browser.get(batch).content.decode()
+    assert browser.post(batch).status_code == 403
+    assert not Note.objects.exists()
 
 
 @pytest.mark.parametrize("sessions", [1, 2, 3])
@@ -189,6 +254,63 @@ def test_defects_are_named_and_repaired(damaged: Memory, admin: Client) -> None:
     assert damaged.recall(EVIL).body == "by SQL"
     again = admin.post(at(damaged, "check"), {"reason": ""}, follow=True)
     assert messages_of(again) == ["There was nothing to repair."]
+
+
+def everything() -> list[list[dict[str, Any]]]:
+    return [list(model.objects.order_by("pk").values()) for model in (Note, IndexEntry, Revision)]
+
+
+def test_a_repair_can_be_rolled_back(memory: Memory, admin: Client) -> None:
+    keys = ("body", "lineless", "lost", "sound", "summary")
+    memory.apply([Save(key=key, summary="s", body="b") for key in keys])
+    before = {key: memory.history(key)[-1] for key in keys}
+    workspace = workspace_of(memory)
+    Note.objects.filter(key="lost").delete()
+    Note.objects.filter(key="body").update(body="by SQL")
+    IndexEntry.objects.filter(key="lineless").delete()
+    IndexEntry.objects.filter(key="summary").update(summary="by SQL")
+    IndexEntry.objects.create(workspace=workspace, key="lonely", summary="by SQL")
+    Note.objects.create(workspace=workspace, key="unknown", body="by SQL")
+    admin.post(at(memory, "check"), {"reason": ""}, follow=True)
+    adopted = {"body": "by SQL", "unknown": "by SQL", "lost": "b", "lineless": "b", "summary": "b"}
+    assert {key: memory.recall(key).body for key in adopted} == adopted
+    assert memory.recall("summary").summary == "by SQL"
+    assert memory.history("lonely")[0].summary == "by SQL"
+    asked = {"actor": "ada", "since": "2020-01-01T00:00:00", "reason": ""}
+    preview = admin.post(at(memory, "rollback"), asked)
+    admin.post(at(memory, "rollback"), fields_of(preview))
+    # Every key says what its history said before the repair.
+    assert memory.keys() == keys
+    for key in keys:
+        note = memory.recall(key)
+        assert (note.body, note.summary) == (before[key].body, before[key].summary)
+    assert list(find_defects("core")) == []
+    # What the repair had adopted is not lost by that either.
+    for key in ("body", "unknown"):
+        (repair,) = [row for row in memory.history(key) if row.operation == "repair"]
+        memory.restore(key, repair.number)
+        assert memory.recall(key).body == "by SQL"
+
+
+def test_what_is_computed_anew_changes_neither_notes_nor_history(
+    memory: Memory, admin: Client
+) -> None:
+    memory.apply([Save(key=key, summary=" s\n", body=f"{key} \r\n\t") for key in "abc"])
+    memory.remember("a", None, "again")
+    before = everything()
+    counted = set(Posting.objects.values_list("term", "position", "frequency"))
+    Posting.objects.filter(position=1).delete()
+    Posting.objects.filter(position=2).update(frequency=7)
+    Workspace.objects.update(revision=2, counted_notes=9, history_from=99)
+    page = admin.get(at(memory, "check"))
+    kinds = {defect.kind for defect in find_defects("core")}
+    assert kinds == {"postings_stale", "revision_counter_behind", "history_start_ahead"}
+    assert "there is nothing to undo" in text_of(page)
+    done = admin.post(at(memory, "check"), {"reason": ""}, follow=True)
+    assert "Notes, index and history agree" in text_of(done)
+    assert everything() == before
+    assert set(Posting.objects.values_list("term", "position", "frequency")) == counted
+    assert not Revision.objects.filter(operation="repair").exists()
 
 
 def test_every_kind_of_defect_has_its_words() -> None:
@@ -274,7 +396,7 @@ def test_what_is_not_there_and_forged_requests(memory: Memory, operator: Any) ->
     ("name", "sent", "verb"),
     [
         ("clear", {"path": "core"}, "django_agent_memory.memory.Memory.clear"),
-        ("sessions", {"session": "s"}, "django_agent_memory.memory.Memory.end_session"),
+        ("sessions", {"session": "s"}, "django_agent_memory.writing.end_session"),
         ("check", {}, "django_agent_memory.writing.repair"),
     ],
 )
