@@ -67,17 +67,6 @@ class NoteQuerySet(models.QuerySet["Note"]):
         recalled = NoteUsage.objects.filter(**same, recalled_at__gte=moment)
         return self.filter(~models.Exists(recalled))
 
-    def repeated_later(self) -> NoteQuerySet:
-        """Those of which a shared note written later says the same, and does not expire before.
-
-        The same is what store compares: body, contexts, slot and source. Of several such notes one
-        is never among these.
-        """
-        lasts = Q(expires_at=None) | Q(expires_at__gte=models.OuterRef("expires_at"))
-        same = {name: models.OuterRef(name) for name in ("workspace", "fingerprint")}
-        later = Note.objects.filter(lasts, **same, revision__gt=models.OuterRef("revision"))
-        return self.filter(models.Exists(later.seen_in("")), fingerprint__gt="")
-
     def flagged(self, flag: str = "") -> NoteQuerySet:
         """Those that a person should look at, for any reason or for this one."""
         notes = self.filter(flags__gt="")
