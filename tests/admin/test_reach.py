@@ -60,11 +60,10 @@ class Place:
         memory = Memory(path, actor=f"actor-{path}")
         memory.remember(f"key-{path}", f"summary-{path}", f"body-{path}", kind=f"kind-{path}")
         memory.remember(f"key-{path}", f"summary-{path}", f"later-{path}")
-        memory.remember(f"twin-{path}", f"summary-{path}", f"later-{path}")
         Memory(path, run=f"run-{path}").recall(f"key-{path}")
         self.path = path
         self.workspace = Workspace.objects.get(path=path)
-        self.note, self.twin = Note.objects.filter(workspace=self.workspace).order_by("key")
+        self.note = Note.objects.get(workspace=self.workspace)
         self.revision = Revision.objects.filter(workspace=self.workspace).first()
         self.key, _ = AgentKey.objects.issue(workspace=path, name=f"agent-{path}")
         group = Group.objects.create(name=f"group-{path}")
@@ -89,7 +88,6 @@ class Place:
             "roll back": url("workspace", "rollback", self.workspace),
             "prune": url("workspace", "prune", self.workspace),
             "duplicates": url("workspace", "duplicates", self.workspace),
-            "merge": links.to_merge("admin", self.workspace.pk, [self.note.pk, self.twin.pk]),
             "rule": url("savedrule", "change", self.rule),
             "rule history": url("savedrule", "history", self.rule),
             "delete rule": url("savedrule", "delete", self.rule),
@@ -139,7 +137,7 @@ WHO: dict[str, Callable[[], Client]] = {
 }
 READING = {
     *("note", "note history", "workspace", "workspace history", "agent sees"),
-    *("revision", "revision history", "timeline", "compare", "duplicates", "merge"),
+    *("revision", "revision history", "timeline", "compare", "duplicates"),
 }
 WRITING = {
     *(*READING, "forget", "roll back", "restore"),
