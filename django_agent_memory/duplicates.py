@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime
 import heapq
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -22,7 +22,7 @@ from django.db.models.functions import Length
 from .models import Note
 from .models.note import NoteQuerySet
 from .text.flags import LARGE_BODY
-from .text.likeness import Words, may_be_alike, percent_alike, telling, words
+from .text.likeness import Words, may_be_alike, numbered, percent_alike, telling, words
 
 LEAST_PERCENT = 80
 """How many of a hundred different words nearly the same bodies have in common, at least."""
@@ -36,8 +36,8 @@ LONGEST = LARGE_BODY
 MOST_GROUPS = 1_000
 """So many groups of the same text are told apart."""
 
-_MOST_CHARACTERS = 4_000_000
-_MOST_COMPARED = 20_000_000
+_MOST_CHARACTERS = 2_000_000
+_MOST_COMPARED = 10_000_000
 _BATCH = 2_000
 
 
@@ -171,7 +171,7 @@ def nearly_same(path: str, *, using: str | None = None) -> NearlySame:
 
 
 def _within_budget(rows: Sequence[_Body]) -> list[_Body]:
-    """Return the first rows, as many as have 4,000,000 code points together."""
+    """Return the first rows, as many as have 2,000,000 code points together."""
     left, window = _MOST_CHARACTERS, []
     for row in rows:
         left -= row.size if row.size <= LONGEST else 0
@@ -197,42 +197,46 @@ def _grouped(said: Sequence[tuple[int, Words]]) -> tuple[list[list[Alike]], int]
 
     Returns the groups of several, and how many notes were compared before the work was too much.
     """
-    frequencies = Counter(word for _, text in said for word in text)
+    # Sets of small numbers are compared many times as fast as sets of words.
+    numbers = numbered(text for _, text in said)
     groups: list[list[Alike]] = []
-    by_word: dict[str, list[int]] = defaultdict(list)
+    firsts: list[frozenset[int]] = []
+    by_word: dict[int, list[int]] = defaultdict(list)
     left, compared = _MOST_COMPARED, 0
     for pk, text in said:
-        tokens = telling(text, frequencies, LEAST_PERCENT)
-        near = sorted({number for token in tokens for number in by_word[token]})
-        left -= sum(1 + min(len(text), len(groups[number][0].words)) for number in near)
+        own = frozenset(map(numbers.__getitem__, text))
+        rarest = telling(own, LEAST_PERCENT)
+        near = sorted({group for word in rarest for group in by_word[word]})
+        left -= sum(1 + min(len(own), len(firsts[group])) for group in near)
         if left < 0:
             break
         compared += 1
-        best = _most_like(text, near, groups)
+        best = _most_like(own, near, firsts)
         if best is not None:
-            number, percent = best
-            groups[number].append(Alike(pk, percent, text))
+            group, percent = best
+            groups[group].append(Alike(pk, percent, text))
             continue
-        for token in tokens:
-            by_word[token].append(len(groups))
+        for word in rarest:
+            by_word[word].append(len(groups))
         groups.append([Alike(pk, 100, text)])
+        firsts.append(own)
     return [group for group in groups if len(group) > 1], compared
 
 
 def _most_like(
-    text: Words, near: Iterable[int], groups: Sequence[Sequence[Alike]]
+    own: frozenset[int], near: Iterable[int], firsts: Sequence[frozenset[int]]
 ) -> tuple[int, int] | None:
-    """Return the number of the group whose first is most like the text, the earliest of several.
+    """Return the group whose first is most like a text, the earliest of several, and how much.
 
-    With how much it is; None where none is enough.
+    None where none is enough.
     """
     percents = (
-        (percent_alike(text, groups[number][0].words), -number)
-        for number in near
-        if may_be_alike(text, groups[number][0].words, LEAST_PERCENT)
+        (percent_alike(own, firsts[group]), -group)
+        for group in near
+        if may_be_alike(own, firsts[group], LEAST_PERCENT)
     )
-    percent, number = max(percents, default=(0, 0))
-    return (-number, percent) if percent >= LEAST_PERCENT else None
+    percent, group = max(percents, default=(0, 0))
+    return (-group, percent) if percent >= LEAST_PERCENT else None
 
 
 def _shared(path: str, using: str | None) -> NoteQuerySet:

@@ -85,7 +85,7 @@ class Merge:
 class MergeForm(RequiredReasonForm):
     """Which of the notes stays, what it says, and why; valid, it has the `merge`."""
 
-    field_order = ("survivor", "text", "body", "contexts", "reason")
+    field_order = ("survivor", "text", "body", "join_contexts", "reason")
 
     survivor = forms.ChoiceField(
         label=gettext_lazy("Note that stays"),
@@ -107,7 +107,7 @@ class MergeForm(RequiredReasonForm):
         widget=AdminTextareaWidget(attrs={"rows": 10, "dir": "auto", "spellcheck": "false"}),
         help_text=gettext_lazy("Taken only where “as written here” is chosen."),
     )
-    contexts = forms.BooleanField(
+    join_contexts = forms.BooleanField(
         label=gettext_lazy("Tie it to the contexts of the others too"),
         required=False,
         initial=True,
@@ -132,7 +132,7 @@ class MergeForm(RequiredReasonForm):
                 "{} {}", self.fields["body"].help_text, COVERED_HELP
             )
         if len({note.known.contexts for note in notes}) == 1:
-            del self.fields["contexts"]
+            del self.fields["join_contexts"]
 
     @property
     def centre(self) -> Any:
@@ -152,7 +152,7 @@ class MergeForm(RequiredReasonForm):
             self.add_error("text", refusal)
             return given
         contexts = note.known.contexts
-        if given.get("contexts"):
+        if given.get("join_contexts"):
             contexts = _joined_contexts(note, others)
         self.merge = Merge(
             survivor=note, others=others, body=self._body(note, given), contexts=contexts
@@ -191,7 +191,7 @@ class MergeForm(RequiredReasonForm):
             if merge.contexts != note.known.contexts:
                 check_contexts(merge.contexts)
         except Refused as error:
-            self.add_error("contexts", str(error))
+            self.add_error("join_contexts", str(error))
         too_many = len(merge.reason(given["reason"])) - MAX_REASON_LENGTH
         if too_many > 0:
             said = _(

@@ -341,7 +341,7 @@ def test_contexts_are_joined_where_that_is_chosen(memory: Memory, admin: Client)
     chosen = {"survivor": note_of(memory, "own/a").pk}
     shown = preview(admin, address, **chosen)
     assert "Contexts" in text_of(shown)
-    without = preview(admin, address, **chosen, contexts=None)
+    without = preview(admin, address, **chosen, join_contexts=None)
     assert "It stays exactly as it is." in text_of(without)
     done = confirm(admin, address, shown)
     assert memory.recall("own/a").contexts == ("own", "x", "y")
@@ -360,7 +360,7 @@ def test_contexts_that_are_too_many_are_refused(
     memory.remember("b", "s", "same text!", context=names[60:])
     page = preview(admin, merge_url(memory, "a", "b"))
     assert page.context["form"].is_valid() is fits
-    assert ("contexts" in page.context["form"].errors) is not fits
+    assert ("join_contexts" in page.context["form"].errors) is not fits
 
 
 def test_json_keeps_its_text(memory: Memory, admin: Client) -> None:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from django_agent_memory.text.likeness import may_be_alike, percent_alike, telling, words
+from django_agent_memory.text.likeness import (
+    may_be_alike,
+    numbered,
+    percent_alike,
+    telling,
+    words,
+)
 
 from .strategies import texts
 
@@ -16,7 +20,7 @@ LEAST = 80
 WORD_SETS = st.frozensets(st.sampled_from("abcdefghijkl"), max_size=12)
 
 
-def numbered(first: int, last: int) -> frozenset[str]:
+def span(first: int, last: int) -> frozenset[str]:
     return frozenset(map(str, range(first, last + 1)))
 
 
@@ -52,14 +56,14 @@ def test_words(text: str, found: set[str]) -> None:
     ],
 )
 def test_percent_is_rounded_down(shared: int, either: int, percent: int) -> None:
-    assert percent_alike(numbered(1, shared), numbered(1, either)) == percent
-    assert percent_alike(numbered(1, either), numbered(1, shared)) == percent
+    assert percent_alike(span(1, shared), span(1, either)) == percent
+    assert percent_alike(span(1, either), span(1, shared)) == percent
 
 
 def test_both_may_have_words_of_their_own() -> None:
     # 8 in both, one more in each: 8 of 10.
-    assert percent_alike(numbered(1, 9), numbered(2, 10)) == 80
-    assert percent_alike(numbered(1, 9), numbered(3, 11)) == 63
+    assert percent_alike(span(1, 9), span(2, 10)) == 80
+    assert percent_alike(span(1, 9), span(3, 11)) == 63
 
 
 def test_only_the_same_words_are_100_percent() -> None:
@@ -70,26 +74,30 @@ def test_only_the_same_words_are_100_percent() -> None:
 
 @pytest.mark.parametrize(("fewer", "may"), [(79, False), (80, True), (81, True)])
 def test_sizes_that_rule_it_out(fewer: int, may: bool) -> None:
-    assert may_be_alike(numbered(1, fewer), numbered(1, 100), LEAST) is may
-    assert may_be_alike(numbered(1, 100), numbered(1, fewer), LEAST) is may
+    assert may_be_alike(span(1, fewer), span(1, 100), LEAST) is may
+    assert may_be_alike(span(1, 100), span(1, fewer), LEAST) is may
 
 
-@given(WORD_SETS, WORD_SETS, st.integers(1, 100))
-def test_what_is_alike_shares_a_telling_word(
-    one: frozenset[str], other: frozenset[str], least: int
-) -> None:
-    frequencies = Counter([*one, *other, *"aaabbc"])
+@given(st.lists(WORD_SETS, min_size=2, max_size=5), st.integers(1, 100))
+def test_what_is_alike_shares_a_telling_word(texts: list[frozenset[str]], least: int) -> None:
+    numbers = numbered(texts)
+    one, other = ({numbers[word] for word in text} for text in texts[:2])
     if percent_alike(one, other) >= least:
-        found = (set(telling(text, frequencies, least)) for text in (one, other))
-        assert set.intersection(*found)
+        assert set(telling(one, least)) & set(telling(other, least))
         assert may_be_alike(one, other, least)
 
 
-def test_telling_words_are_the_rarest() -> None:
-    frequencies = Counter({"the": 9, "a": 9, "cat": 2, "sat": 1, "mat": 1})
-    assert telling(frozenset(frequencies), frequencies, 80) == ["mat", "sat"]
-    assert telling(frozenset(frequencies), frequencies, 100) == ["mat"]
-    assert telling(frozenset(), frequencies, 80) == []
+def test_words_are_numbered_from_the_rarest() -> None:
+    texts = [frozenset("ab"), frozenset("abc"), frozenset("a")]
+    assert numbered(texts) == {"c": 0, "b": 1, "a": 2}
+    assert numbered([]) == {}
+
+
+def test_the_fewest_words_that_tell() -> None:
+    assert telling({4, 2, 0, 1, 3}, 80) == [0, 1]
+    assert telling({4, 2, 0, 1, 3}, 100) == [0]
+    assert telling({7}, 80) == [7]
+    assert telling(frozenset(), 80) == []
 
 
 @given(texts)
