@@ -13,7 +13,7 @@ from typing import Any
 from django.db import router
 from django.utils import timezone
 
-from . import writing
+from . import duplicates, writing
 from .associations import tied_to
 from .exceptions import Refused
 from .memory import Memory
@@ -73,15 +73,25 @@ def rule_of(given: object) -> PruneRule:
 
 
 def fitting(
-    path: str, rule: PruneRule, *, now: datetime.datetime | None = None, using: str | None = None
-) -> NoteQuerySet:
-    """Return the notes of the workspace that the rule finds, as of `now`, in one statement."""
-    moment = now or timezone.now()
-    notes = Note.objects.using(using or router.db_for_write(Note))
-    notes = notes.filter(workspace__path=path).seen_in("")
+    path: str,
+    rule: PruneRule,
+    *columns: str,
+    now: datetime.datetime | None = None,
+    using: str | None = None,
+) -> list[tuple[Any, ...]]:
+    """Return these columns of the notes of the workspace that the rule finds as of `now`, by key.
+
+    One statement, and with `duplicates` one more before it, which reads no text; see `duplicates`.
+    """
+    moment, alias = now or timezone.now(), using or router.db_for_write(Note)
+    repeated = duplicates.repeated_later(path, using=alias) if rule.duplicates else None
+    notes = Note.objects.using(alias).filter(workspace__path=path).seen_in("")
     for name, value in rule.as_dict().items():
-        notes = _FITTING[name](notes, value, moment)
-    return notes
+        if name in _FITTING:
+            notes = _FITTING[name](notes, value, moment)
+    rows = notes.order_by("key").values_list("pk", "revision", *columns)
+    # With its revision: what was written between the statements is not what was compared.
+    return [row[2:] for row in rows if repeated is None or row[:2] in repeated]
 
 
 def prune(memory: Memory, rule: PruneRule, *, reason: str) -> list[Forgot]:
@@ -94,11 +104,8 @@ def prune(memory: Memory, rule: PruneRule, *, reason: str) -> list[Forgot]:
         raise Refused("Say why: the reason is kept in the history.")
 
     def attempt() -> list[Forgot]:
-        rows = fitting(memory.path, rule, using=memory.using).order_by("key")
-        drops = [
-            writing.Drop(key=key, expected_revision=revision)
-            for key, revision in rows.values_list("key", "revision")
-        ]
+        rows = fitting(memory.path, rule, "key", "revision", using=memory.using)
+        drops = [writing.Drop(key=key, expected_revision=revision) for key, revision in rows]
         return forgotten(memory.apply(drops, reason=reason))
 
     return writing.replanned(attempt)
@@ -167,5 +174,4 @@ _FITTING: dict[str, Callable[[NoteQuerySet, Any, datetime.datetime], NoteQuerySe
     "slot": lambda notes, slot, _now: notes.filter(slot=slot),
     "context": lambda notes, context, _now: notes.filter(tied_to(context)),
     "expired": lambda notes, _asked, now: notes.expired(now),
-    "duplicates": lambda notes, _asked, _now: notes.repeated_later(),
 }

@@ -1,4 +1,4 @@
-"""Undoing a batch: the notes that one write forgot, brought back as they were.
+"""Undoing a batch: the notes that one write forgot or changed, as they were before it.
 
 A batch is a run of revisions, which follow one another because they were written together.
 """
@@ -24,12 +24,12 @@ from .writing import Restore
 _BATCH = 500
 
 
-class Tombstone(NamedTuple):
-    """A key that the batch forgot, and what may stand in the way of bringing it back."""
+class Touched(NamedTuple):
+    """A key that the batch forgot or changed, and what may stand in the way of undoing that."""
 
     key: str
     number: int
-    """The revision that forgot it."""
+    """The revision that did it."""
     before: int | None
     """The revision that it said before; None where retention took that."""
     was_written_since: bool
@@ -50,28 +50,39 @@ class Tombstone(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Batch:
-    """What one write forgot, in the order of its revisions, which is that of the keys."""
+    """What one write forgot, in the order of its revisions, which is that of the keys.
+
+    `changed` are the notes that the same write gave another text, as merging does; none where it
+    only forgot.
+    """
 
     first: int
     last: int
     actor: str
     reason: str
     created_at: datetime.datetime
-    tombstones: list[Tombstone]
+    tombstones: list[Touched]
+    changed: list[Touched]
 
     @property
     def restores(self) -> list[Restore]:
-        """The changes that undo it; each holds only where there is no note again."""
+        """The changes that undo it: each holds only where nobody wrote to the key since."""
         return [
-            Restore(key=stone.key, revision=stone.before or 0, expected_revision=0)
-            for stone in self.tombstones
-            if stone.is_undoable
+            *(_restore(stone, 0) for stone in self.tombstones if stone.is_undoable),
+            *(_restore(note, note.number) for note in self.changed if note.is_undoable),
         ]
 
     @property
     def left_alone(self) -> list[str]:
         """The keys that an undo does not touch."""
-        return [stone.key for stone in self.tombstones if not stone.is_undoable]
+        touched = [*self.tombstones, *self.changed]
+        return [one.key for one in touched if not one.is_undoable]
+
+
+def _restore(touched: Touched, expected_revision: int) -> Restore:
+    return Restore(
+        key=touched.key, revision=touched.before or 0, expected_revision=expected_revision
+    )
 
 
 def batch_of(
@@ -80,8 +91,8 @@ def batch_of(
     """Return what the write of revision `first` forgot, up to revision `last`; None if nothing.
 
     Of what all share; with `of_sessions`, of what sessions had to themselves and lost as they were
-    ended, each in a write of its own, by one person for one reason. Four statements, and two for
-    each 500 notes; no text is read.
+    ended, each in a write of its own, by one person for one reason. Four statements, one more where
+    it changed notes as well, and two for each 500 notes; no text is read.
     """
     revisions = Revision.objects.using(using or router.db_for_write(Revision))
     revisions = revisions.filter(workspace__path=path)
@@ -97,30 +108,69 @@ def batch_of(
     if head is None:
         return None
     # One write has one time and one name, whatever else is in the run.
-    together = {"actor": head["actor"], "created_at": head["created_at"]}
+    of_run = seen.filter(number__range=(first, last)).order_by("number")
+    together = of_run.filter(actor=head["actor"], created_at=head["created_at"])
     if of_sessions:
-        together = {"actor": head["actor"], "reason": head["reason"]}
-    in_run = {"number__range": (first, last)}
-    forgot = list(
-        forgets.filter(**in_run, **together)
-        .order_by("number")
-        .values_list("number", "key", "session")
-    )
-    before = _before(seen.filter(**in_run).order_by("number"), seen, first)
-    latest = _last_of(revisions, {key for _, key, _ in forgot}, sys.maxsize)
+        run_of_forgets = forgets.filter(number__range=(first, last)).order_by("number")
+        together = run_of_forgets.filter(actor=head["actor"], reason=head["reason"])
+    before = _before(of_run, seen, first)
+    forgot, saved, sessions = _keys_by_operation(together)
+    changed = _changed(saved, seen, before, set(forgot.values()))
+    latest = _last_of(revisions, {*forgot.values(), *changed.values()}, sys.maxsize)
     blanked = set(seen.filter(redacted=True, number__lt=last).values_list("number", flat=True))
-    tombstones = [
-        Tombstone(
+
+    def touched(number: int, key: str) -> Touched:
+        return Touched(
             key,
             number,
             before[number],
             was_written_since=latest[key] > number,
             was_redacted=before[number] in blanked,
-            session=session,
+            session=sessions[number],
         )
-        for number, key, session in forgot
-    ]
-    return Batch(first=first, last=last, **head, tombstones=tombstones)
+
+    return Batch(
+        first=first,
+        last=last,
+        **head,
+        tombstones=[touched(*row) for row in forgot.items()],
+        changed=[touched(*row) for row in changed.items()],
+    )
+
+
+def _keys_by_operation(
+    together: RevisionQuerySet,
+) -> tuple[dict[int, str], dict[int, str], dict[int, str]]:
+    """Return the keys that were forgotten, those that were saved, and sessions, by revisions."""
+    operations = Revision.Operation.FORGET, Revision.Operation.REMEMBER
+    found: dict[str, dict[int, str]] = {operation: {} for operation in operations}
+    sessions = {}
+    rows = together.filter(operation__in=operations)
+    for operation, number, key, session in rows.values_list(
+        "operation", "number", "key", "session"
+    ):
+        found[operation][number] = key
+        sessions[number] = session
+    return found[operations[0]], found[operations[1]], sessions
+
+
+def _changed(
+    saved: dict[int, str],
+    shared: RevisionQuerySet,
+    before: dict[int, int | None],
+    forgotten: set[str],
+) -> dict[int, str]:
+    """Return those of the saved keys that were notes before and were not forgotten as well."""
+    numbers = [number for number in map(before.get, saved) if number is not None]
+    notes: set[int] = set()
+    for start in range(0, len(numbers), _BATCH):
+        said = shared.filter(number__in=numbers[start : start + _BATCH], body__isnull=False)
+        notes.update(said.values_list("number", flat=True))
+    return {
+        number: key
+        for number, key in saved.items()
+        if before[number] in notes and key not in forgotten
+    }
 
 
 def _before(
@@ -150,7 +200,7 @@ def _last_of(revisions: RevisionQuerySet, keys: Iterable[str], number: int) -> d
 def undo(
     memory: Memory, first: int, last: int, *, of_sessions: bool = False, reason: str = ""
 ) -> RolledBack:
-    """Bring back, in one write, what the batch forgot; see `batch_of`.
+    """Bring back, in one write, what the batch forgot and changed; see `batch_of`.
 
     Left alone is what was written since, what was redacted, and what retention took: so that to
     undo twice does nothing the second time. What a session had comes back as its own, for as long

@@ -10,7 +10,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from django_agent_memory import Memory, Save
+from django_agent_memory import Drop, Memory, Save
 from django_agent_memory.exceptions import NotAllowed, Refused
 from django_agent_memory.models import Note, NoteUsage, Revision, SavedRule, Workspace
 from django_agent_memory.pruning import PruneRule, fitting, prune, rule_of
@@ -21,7 +21,7 @@ TICK = datetime.timedelta(microseconds=1)
 
 
 def found(rule: PruneRule, **more: Any) -> list[str]:
-    return sorted(fitting("core", rule, **more).values_list("key", flat=True))
+    return sorted(key for (key,) in fitting("core", rule, "key", **more))
 
 
 def age(key: str, moment: datetime.datetime) -> None:
@@ -159,17 +159,20 @@ def test_all_that_is_given_must_hold(memory: Memory) -> None:
     assert found(everything, now=now) == []
 
 
-def test_a_rule_is_one_statement_and_reads_no_body(memory: Memory) -> None:
+@pytest.mark.parametrize(("duplicates", "statements"), [(False, 1), (True, 2)])
+def test_a_rule_is_a_statement_or_two_and_reads_no_body(
+    memory: Memory, duplicates: bool, statements: int
+) -> None:
     rule = PruneRule(
-        older_than_days=1, unrecalled_days=1, size_above=0, context="c", duplicates=True
+        older_than_days=1, unrecalled_days=1, size_above=0, context="c", duplicates=duplicates
     )
     for _ in range(2):
         memory.apply([Save(key=f"{Note.objects.count()}-{n}", body="b") for n in range(50)])
         with CaptureQueriesContext(connection) as queries:
-            list(fitting("core", rule).values_list("key", "revision"))
-        assert len(queries) == 1
-        selected = queries[0]["sql"].partition(" FROM ")[0]
-        assert "body" not in selected
+            fitting("core", rule, "key", "revision")
+        assert len(queries) == statements
+        for query in queries:
+            assert "body" not in query["sql"].partition(" FROM ")[0]
 
 
 def test_what_a_session_has_to_itself_is_not_pruned(memory: Memory) -> None:
@@ -363,6 +366,45 @@ def test_what_was_redacted_or_removed_is_left_alone(logs: Memory) -> None:
     done = undo(logs, 5, 7)
     assert [one.key for one in done.restored] == ["log/2"]
     assert done.left_alone == ("log/0", "log/1")
+
+
+def test_what_the_same_write_changed_is_undone_too(memory: Memory) -> None:
+    memory.apply([Save(key=key, body=f"old {key}", summary="s") for key in "abc"])
+    changes = [Drop(key="a"), Drop(key="b"), Save(key="c", body="a and b and c", context=("x",))]
+    memory.apply([*changes, Save(key="new", body="n")], reason="Merged")
+    assert memory.revision() == 7
+    batch = batch_of("core", 4, 7)
+    assert [stone.key for stone in batch.tombstones] == ["a", "b"]
+    assert [note.key for note in batch.changed] == ["c"]
+    assert [one.key for one in batch_of("core", 4, 5).tombstones] == ["a", "b"]
+    assert batch_of("core", 4, 5).changed == []
+    done = undo(memory, 4, 7)
+    assert [one.key for one in done.restored] == ["a", "b", "c"]
+    assert done.left_alone == ()
+    c = memory.recall("c")
+    assert (c.body, c.summary, c.contexts) == ("old c", "s", ())
+    assert memory.recall("new").body == "n"
+    revision = memory.revision()
+    assert undo(memory, 4, 7).left_alone == ("a", "b", "c")
+    assert memory.revision() == revision
+
+
+def test_what_was_changed_and_written_since_is_left_alone(memory: Memory) -> None:
+    memory.apply([Save(key=key, body="old", summary="s") for key in "ab"])
+    memory.apply([Drop(key="a"), Save(key="b", body="new")])
+    memory.remember("b", "s", "newer")
+    done = undo(memory, 3, 4)
+    assert ([one.key for one in done.restored], done.left_alone) == (["a"], ("b",))
+    assert memory.recall("b").body == "newer"
+
+
+def test_what_one_write_saved_and_forgot_comes_back_once(memory: Memory) -> None:
+    memory.remember("a", "s", "old")
+    memory.apply([Drop(key="a"), Save(key="a", body="between"), Drop(key="a")])
+    done = undo(memory, 2, 4)
+    assert [one.key for one in done.restored] == ["a"]
+    assert memory.recall("a").body == "between"
+    assert done.left_alone == ("a",)
 
 
 def test_a_batch_is_what_one_write_forgot(logs: Memory) -> None:

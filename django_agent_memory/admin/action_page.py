@@ -14,7 +14,7 @@ from django_agent_memory.models import Workspace
 
 from . import links
 from .access import may
-from .base import log
+from .base import Crumb, log
 
 
 class ActionPage:
@@ -40,6 +40,10 @@ class ActionPage:
         """Return the address of a page of this workspace."""
         return links.to_page(self.site, "workspace", page, self.workspace.pk)
 
+    def crumbs(self) -> list[Crumb]:
+        """Return the names and addresses of the pages above this one."""
+        return [(self.workspace.path, self.back)]
+
     def may(self, *permissions: str) -> bool:
         """Whether this user has all of the permissions here."""
         return may(self.request, *permissions, path=self.workspace.path)
@@ -50,7 +54,7 @@ class ActionPage:
             self.request,
             template,
             title=title,
-            crumbs=[(self.workspace.path, self.back)],
+            crumbs=self.crumbs(),
             workspace=self.workspace,
             back=self.back,
             **context,

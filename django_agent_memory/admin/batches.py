@@ -1,4 +1,4 @@
-"""The page about what one write forgot: how many notes, why, and one button that undoes it."""
+"""The page about what one write forgot or changed, why, and one button that undoes it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from django_agent_memory import undoing
 from django_agent_memory.exceptions import AgentMemoryError
 from django_agent_memory.memory import Memory
 from django_agent_memory.models import Workspace
-from django_agent_memory.undoing import Batch, Tombstone
+from django_agent_memory.undoing import Batch, Touched
 
 from . import links
 from .action_page import ActionPage
@@ -63,7 +63,7 @@ class BatchPage(ActionPage):
         )
 
     def _page(self, batch: Batch) -> HttpResponse:
-        left = len(batch.left_alone)
+        undoable = [stone for stone in batch.tombstones if stone.is_undoable]
         response: HttpResponse = self.admin.page(
             self.request,
             "batch.html",
@@ -73,9 +73,11 @@ class BatchPage(ActionPage):
             batch=batch,
             reason=exact_text(batch.reason),
             total=len(batch.tombstones),
-            undoable=len(batch.tombstones) - left,
-            left=left,
-            sample=[self._row(stone) for stone in batch.tombstones[:_SAMPLE]],
+            undoable=len(undoable),
+            may_restore=bool(batch.restores),
+            left=len(batch.tombstones) - len(undoable),
+            sample=[self._row(stone, _("forgotten")) for stone in batch.tombstones[:_SAMPLE]],
+            changed=[self._row(note, _("changed")) for note in batch.changed[:_SAMPLE]],
             more=max(0, len(batch.tombstones) - _SAMPLE),
             may_undo=self.may_undo,
             of_sessions=self.of_sessions,
@@ -90,21 +92,20 @@ class BatchPage(ActionPage):
         page = links.to_page(self.site, "workspace", "change", self.workspace.pk)
         return [(self.workspace.path, page), (self.back_name, self.back)]
 
-    def _row(self, stone: Tombstone) -> tuple[Any, str, str]:
-        """Return a key, its timeline, and what stands in the way of bringing it back.
+    def _row(self, touched: Touched, done: str) -> tuple[Any, str, str]:
+        """Return a key, its timeline, and what was done or what stands in the way of undoing it.
 
         Of what a session had, the session in the place of the key, which no page shows.
         """
-        if not stone.has_text:
+        state = done
+        if not touched.has_text:
             state = _("its text was redacted or removed")
-        elif stone.was_written_since:
+        elif touched.was_written_since:
             state = _("written since")
-        else:
-            state = _("forgotten")
         if self.of_sessions:
-            return key_text(stone.session, most=LIST_KEY), "", state
+            return key_text(touched.session, most=LIST_KEY), "", state
         path = self.workspace.path
-        return (*key_with_timeline(self.request, self.site, path, stone.key), state)
+        return (*key_with_timeline(self.request, self.site, path, touched.key), state)
 
     def _undo(self, batch: Batch) -> None:
         memory = Memory(self.workspace, actor=actor_of(self.request))
@@ -116,11 +117,15 @@ class BatchPage(ActionPage):
         except AgentMemoryError as error:
             self.say_failure(error)
             return
-        count = len(done.restored)
-        sentence = _brought_back(count)
-        if count:
+        changed = {note.key for note in batch.changed}
+        count = sum(1 for restored in done.restored if restored.key not in changed)
+        sentences = [_brought_back(count)]
+        if again := len(done.restored) - count:
+            sentences.append(_changed_back(again))
+        sentence = " ".join(sentences)
+        if done.restored:
             self.log(sentence, "")
-        self.say(sentence, messages.SUCCESS if count else messages.INFO)
+        self.say(sentence, messages.SUCCESS if done.restored else messages.INFO)
         if done.left_alone:
             self.say(_left_alone(len(done.left_alone)), messages.WARNING)
 
@@ -128,6 +133,14 @@ class BatchPage(ActionPage):
 def _brought_back(count: int) -> str:
     return ngettext(
         "%(count)d note was brought back.", "%(count)d notes were brought back.", count
+    ) % {"count": count}
+
+
+def _changed_back(count: int) -> str:
+    return ngettext(
+        "%(count)d note is again as it was before.",
+        "%(count)d notes are again as they were before.",
+        count,
     ) % {"count": count}
 
 

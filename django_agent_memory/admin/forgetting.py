@@ -39,17 +39,21 @@ class Chosen(NamedTuple):
     updated_at: datetime.datetime
 
 
+COLUMNS = (
+    "workspace_id",
+    "workspace__path",
+    "workspace__index_budget",
+    "key",
+    "revision",
+    "entry__summary",
+    "updated_at",
+)
+"""Where `Chosen` comes from: columns of a note, in its order."""
+
+
 def chosen(notes: QuerySet[Note]) -> list[Chosen]:
     """Return the notes by workspace and key; one statement at any number of them."""
-    rows = notes.order_by("workspace_id", "key").values_list(
-        "workspace_id",
-        "workspace__path",
-        "workspace__index_budget",
-        "key",
-        "revision",
-        "entry__summary",
-        "updated_at",
-    )
+    rows = notes.order_by("workspace_id", "key").values_list(*COLUMNS)
     return [Chosen(*row) for row in rows]
 
 

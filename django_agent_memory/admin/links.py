@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from django.contrib.admin.utils import quote
 from django.urls import reverse
 from django.utils.http import urlencode
@@ -50,3 +52,9 @@ def to_batch(
     address = to_page(site, "workspace", "batch", workspace_pk)
     asked = {"first": first, "last": last, **({"sessions": 1} if of_sessions else {})}
     return f"{address}?{urlencode(asked)}"
+
+
+def to_merge(site: str, workspace_pk: int, notes: Iterable[int]) -> str:
+    """Return the address of the page that merges these notes of a workspace."""
+    address = to_page(site, "workspace", "merge", workspace_pk)
+    return f"{address}?{urlencode({'note': list(notes)}, doseq=True)}"

@@ -37,7 +37,7 @@ class PreviewedPage(ActionPage, Generic[Form, Plan]):
         """Return the page, or go on to another once it is done."""
         if self.request.method != "POST":
             return self.ask(self.new_form())
-        form = self.form_class(self.request.POST)
+        form = self.sent_form()
         if not form.is_valid() or "_again" in self.request.POST:
             return self.ask(form)
         return self.answer(form)
@@ -48,7 +48,7 @@ class PreviewedPage(ActionPage, Generic[Form, Plan]):
         if "confirmed" not in self.request.POST:
             return self.preview(form, plan)
         if self.request.POST["confirmed"] != fingerprint(self.changes(plan)):
-            return self._preview_again(form)
+            return self.preview_again(form)
         return self._carry_out(form, plan)
 
     # What each page says for itself
@@ -57,6 +57,10 @@ class PreviewedPage(ActionPage, Generic[Form, Plan]):
         """Return the form that nothing was typed into."""
         return self.form_class()
 
+    def sent_form(self) -> Form:
+        """Return the form with what was typed into it."""
+        return self.form_class(self.request.POST)
+
     def plan(self, form: Form) -> Plan:
         """Return what the choice does by now."""
         raise NotImplementedError
@@ -64,6 +68,11 @@ class PreviewedPage(ActionPage, Generic[Form, Plan]):
     def changes(self, plan: Plan) -> list[Change]:
         """Return the changes of the plan."""
         raise NotImplementedError
+
+    def reason(self, form: Form, plan: Plan) -> str:
+        """Return the reason that the history keeps."""
+        reason: str = form.cleaned_data["reason"]
+        return reason
 
     def ask(self, form: Form) -> HttpResponse:
         """Return the page with the form."""
@@ -77,20 +86,20 @@ class PreviewedPage(ActionPage, Generic[Form, Plan]):
         """Say what was done, and go on."""
         raise NotImplementedError
 
-    # How
-
-    def _preview_again(self, form: Form) -> HttpResponse:
+    def preview_again(self, form: Form) -> HttpResponse:
         """Show what it would do by now, where that is not what the person has confirmed."""
         self.say(self.out_of_date, messages.WARNING)
         return self.preview(form, self.plan(form))
+
+    # How
 
     def _carry_out(self, form: Form, plan: Plan) -> HttpResponse:
         """Apply the plan that was confirmed: each change holds only where nobody wrote since."""
         memory = Memory(self.workspace, actor=actor_of(self.request))
         try:
-            outcomes = memory.apply(self.changes(plan), reason=form.cleaned_data["reason"])
+            outcomes = memory.apply(self.changes(plan), reason=self.reason(form, plan))
         except Conflict:
-            return self._preview_again(form)
+            return self.preview_again(form)
         except Busy as error:
             self.say_failure(error)
             return self.preview(form, plan)

@@ -70,7 +70,8 @@ class PrunePage(PreviewedPage[PruneForm, list[forgetting.Chosen]]):
     def plan(self, form: PruneForm) -> list[forgetting.Chosen]:
         """Return the notes that the rule finds."""
         rule = form.cleaned_data["rule"]
-        return forgetting.chosen(fitting(self.workspace.path, rule, now=self._seen_at()))
+        rows = fitting(self.workspace.path, rule, *forgetting.COLUMNS, now=self._seen_at())
+        return [forgetting.Chosen(*row) for row in rows]
 
     def changes(self, plan: list[forgetting.Chosen]) -> list[Change]:
         """Return the forgets."""

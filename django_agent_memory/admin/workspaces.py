@@ -25,10 +25,12 @@ from .base import Crumb, MemoryAdmin, MemoryChangeList
 from .batches import BatchPage
 from .checking import CheckPage
 from .clearing import ClearPage
+from .duplicates_page import DuplicatesPage
 from .ending_sessions import SessionsPage
 from .erasing import ErasePage
 from .exporting import ExportPage
 from .forms import WorkspaceForm
+from .merge_page import MergePage
 from .numbers import is_number
 from .overview_page import OverviewPage
 from .prune_page import PrunePage
@@ -38,6 +40,7 @@ from .sizes import index_characters
 _ACTIONS: list[tuple[type[ActionPage], Any]] = [
     (ExportPage, _("Export")),
     (PrunePage, _("Prune…")),
+    (DuplicatesPage, _("Duplicates")),
     (CheckPage, _("Check and repair…")),
     (RollbackPage, _("Roll back…")),
     (SessionsPage, _("End sessions…")),
@@ -105,7 +108,7 @@ class WorkspaceAdmin(MemoryAdmin):
     def own_urls(self) -> list[URLPattern]:
         """Return the page of a workspace, the index as a file, and what can be done there."""
         views: dict[str, Any] = {"index": self.index_view, "index_text": self.index_text_view}
-        pages: list[type[ActionPage]] = [*(page for page, _name in _ACTIONS), BatchPage]
+        pages: list[type[ActionPage]] = [*(page for page, _name in _ACTIONS), BatchPage, MergePage]
         for page in pages:
             views[page.name] = partial(self.action_view, page=page)
         return [

@@ -77,17 +77,6 @@ class NoteQuerySet(models.QuerySet["Note"]):
         """Those recalled at some time, as far as that is written already."""
         return self.filter(models.Exists(_usage()))
 
-    def repeated_later(self) -> NoteQuerySet:
-        """Those of which a shared note written later says the same, and does not expire before.
-
-        The same is what store compares: body, contexts, slot and source. Of several such notes one
-        is never among these.
-        """
-        lasts = Q(expires_at=None) | Q(expires_at__gte=models.OuterRef("expires_at"))
-        same = {name: models.OuterRef(name) for name in ("workspace", "fingerprint")}
-        later = Note.objects.filter(lasts, **same, revision__gt=models.OuterRef("revision"))
-        return self.filter(models.Exists(later.seen_in("")), fingerprint__gt="")
-
     def flagged(self, flag: str = "") -> NoteQuerySet:
         """Those that a person should look at, for any reason or for this one."""
         # A set of their own: SQLite would look for the few among all notes, in the order of keys.

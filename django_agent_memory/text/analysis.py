@@ -33,7 +33,9 @@ _UNSPACED = (
     "\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\uff66-\uff9f"
     "\U00020000-\U0003fffd"
 )
-_RUNS = re.compile(f"([{_UNSPACED}]+)")
+UNSPACED_RUNS = re.compile(f"([{_UNSPACED}]+)")
+"""Splits a text so that every second part is a run of a script written without spaces."""
+
 _LOOSE_MARKS = re.compile(
     "[\u0300-\u036f\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0640\u064b-\u065f\u0670]+"
 )
@@ -158,12 +160,13 @@ def _spelt_out(match: re.Match[str]) -> str:
 @cache
 def _chunk_pattern(*, ascii_only: bool) -> re.Pattern[str]:
     # What follows a word is mostly no mark, and is seen faster not to be one by its range.
-    mark = "" if ascii_only else rf"|(?![\x00-\u02ff\u2000-\u206f])[{_marks()}]"
+    mark = "" if ascii_only else rf"|(?![\x00-\u02ff\u2000-\u206f])[{marks()}]"
     word = rf"(?:[^\W_]++{mark})++" if mark else r"[^\W_]++"
     return re.compile(rf"{word}(?:[{_APOSTROPHES}{_JOINERS}]{word})*+")
 
 
-def _marks() -> str:
+@cache
+def marks() -> str:
     """Return all combining marks, which belong to the words they stand in."""
     every = map(chr, range(0x300, sys.maxunicode + 1))
     return "".join(char for char in every if unicodedata.category(char)[0] == "M")
@@ -203,7 +206,7 @@ def _wholes(chunk: str, parts: list[str]) -> Iterator[str]:
 
 def _word_terms(word: str) -> Iterator[str]:
     """Yield the terms of one word, which may change script on the way."""
-    for at, run in enumerate(_RUNS.split(_folded(word))):
+    for at, run in enumerate(UNSPACED_RUNS.split(_folded(word))):
         if not run:
             continue
         if at % 2:

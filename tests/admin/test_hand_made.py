@@ -9,9 +9,10 @@ from django.contrib.admin import site
 from django.contrib.auth.models import User
 from django.test import Client
 
+from django_agent_memory.admin import links
 from django_agent_memory.admin.base import MemoryAdmin
 from django_agent_memory.memory import Memory
-from django_agent_memory.models import AgentKey, Grant
+from django_agent_memory.models import AgentKey, Grant, Note
 
 from .browser import fields_of
 from .conftest import url, workspace_of
@@ -171,13 +172,30 @@ def test_a_form_keeps_the_workspace_that_was_chosen(browser: Client, memory: Mem
         assert f'<option value="{chosen}" selected>core' in page.content.decode()
 
 
+@pytest.mark.parametrize("value", [*NO_ROWS, *VALUES])
+def test_hand_made_addresses_of_duplicates(browser: Client, memory: Memory, value: str) -> None:
+    memory.remember("twin", "s", "b")
+    workspace = workspace_of(memory)
+    listed, merge = (url("workspace", page, workspace) for page in ("duplicates", "merge"))
+    pks = list(Note.objects.values_list("pk", flat=True))
+    assert browser.get(listed, {"page": value}).status_code == 200
+    assert browser.get(merge, {"note": [value, pks[0]]}).status_code == 302
+    both = links.to_merge("admin", workspace.pk, pks)
+    form = fields_of(browser.get(both))
+    for field in (*form, "confirmed", "_again"):
+        assert browser.post(both, {**form, field: value}).status_code == 200, field
+    assert memory.revision() == 2
+
+
 @pytest.mark.parametrize("row", [row for row in NO_ROWS if len(row) < 100])
 def test_the_page_of_what_is_no_row(browser: Client, row: str) -> None:
     pages = {
         "agentkey": ("change", "rotate", "revoke"),
         "grant": ("change", "delete"),
         "savedrule": ("change", "delete"),
-        "workspace": ("change", "index", "rollback", "prune", "batch", "erase"),
+        "workspace": (
+            *("change", "index", "rollback", "prune", "batch", "erase", "duplicates", "merge"),
+        ),
         **dict.fromkeys(("note", "revision", "recordedcall"), ("change",)),
     }
     for name, views in pages.items():

@@ -114,6 +114,15 @@ assert Memory("core").recall("p") is None
 assert browser.post(batch, fields_of(browser.get(batch))).status_code == 302
 assert Memory("core").recall("p").body == "b"
 assert b">logs<" in browser.get(A + "savedrule/").content
+Memory("core").remember("twin", "s", "b")
+twins = Note.objects.filter(key__in=["p", "twin"]).values_list("pk", flat=True)
+assert browser.get(f"{A}{W}duplicates/").status_code == 200
+merge = f"{A}{W}merge/?note={twins[0]}&note={twins[1]}"
+preview = send(merge, reason="why", text="hand", body="c")
+batch = browser.post(merge, fields_of(preview))["Location"]
+assert len({"p", "twin"} & set(Memory("core").keys())) == 1
+assert browser.post(batch, fields_of(browser.get(batch))).status_code == 302
+assert Memory("core").recall("p").body == Memory("core").recall("twin").body == "b"
 assert send(f"{A}{W}clear/", path="core").status_code == 302
 assert Memory("core").keys() == ()
 Memory("core", session="s").remember("mine", "s", "b", persist=False)

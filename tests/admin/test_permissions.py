@@ -24,6 +24,7 @@ def pages(memory: Memory) -> dict[str, str]:
     memory.remember("k", "s", "the new body")
     memory.remember("gone", "s", "b")
     memory.forget("gone")
+    memory.remember("twin", "s", "the new body")
     Memory("core", run="r").recall("k")
     rule = SavedRule.objects.keep(
         workspace=workspace_of(memory), name="old", rule={"older_than_days": 9}
@@ -60,6 +61,10 @@ def pages(memory: Memory) -> dict[str, str]:
         "clear": url("workspace", "clear", workspace_of(memory)),
         "sessions": url("workspace", "sessions", workspace_of(memory)),
         "check": url("workspace", "check", workspace_of(memory)),
+        "duplicates": url("workspace", "duplicates", workspace_of(memory)),
+        "merge": links.to_merge(
+            "admin", workspace_of(memory).pk, [note_of(memory, key).pk for key in ("k", "twin")]
+        ),
         "calls": url("recordedcall", "changelist"),
         "call": url("recordedcall", "change", RecordedCall.objects.get()),
         "add call": url("recordedcall", "add"),
@@ -80,7 +85,7 @@ PRUNING = ("prune", "batch", "rules", "rule", "add rule", "delete rule")
 OF_WORKSPACES = ("workspaces", "workspace", "agent sees", "index as text")
 ALLOWED = {
     (): set(),
-    ("view_note",): {"notes", "note", "check"},
+    ("view_note",): {"notes", "note", "check", "duplicates", "merge"},
     ("change_note",): {"notes", "note"},
     ("add_note",): {"add note"},
     ("delete_note",): {"forget", "clear", "sessions", *PRUNING},

@@ -93,6 +93,7 @@ class Place:
             "agent sees": url("workspace", "index", self.workspace),
             "roll back": url("workspace", "rollback", self.workspace),
             "prune": url("workspace", "prune", self.workspace),
+            "duplicates": url("workspace", "duplicates", self.workspace),
             "rule": url("savedrule", "change", self.rule),
             "rule history": url("savedrule", "history", self.rule),
             "delete rule": url("savedrule", "delete", self.rule),
@@ -146,7 +147,7 @@ WHO: dict[str, Callable[[], Client]] = {
 }
 READING = {
     *("note", "note history", "workspace", "workspace history", "agent sees"),
-    *("revision", "revision history", "timeline", "compare"),
+    *("revision", "revision history", "timeline", "compare", "duplicates"),
 }
 WRITING = {
     *(*READING, "forget", "roll back", "restore"),

@@ -109,6 +109,7 @@ def every_page(admin: Client, memory: Memory) -> dict[str, Any]:
         "call": admin.get(url("recordedcall", "change", RecordedCall.objects.get())),
         "home": admin.get("/admin/"),
         "app": admin.get("/admin/agent_memory/"),
+        **pages_of_duplicates(admin, memory, note),
         **pages_of_the_past(admin, memory, note.key),
     }
     now = fields_of(admin.get(url("note", "change", note)))
@@ -121,6 +122,27 @@ def every_page(admin: Client, memory: Memory) -> dict[str, Any]:
         follow=True,
     )
     pages["home again"] = admin.get("/admin/")
+    return pages
+
+
+def pages_of_duplicates(admin: Client, memory: Memory, note: Note) -> dict[str, Any]:
+    """Open the pages about notes that say the same, and merge them."""
+    note.refresh_from_db()
+    known: Any = {"slot": note.slot, "source": note.source, "context": note.known.contexts}
+    memory.remember(note.key + "1", note.key, note.body, **known)
+    memory.remember(note.key + "2", note.key, f"{note.body} 2", **known)
+    twins = Note.objects.filter(workspace=note.workspace).order_by("key")
+    address = links.to_merge("admin", note.workspace_id, [twin.pk for twin in twins])
+    pages = {
+        "duplicates": admin.get(url("workspace", "duplicates", note.workspace)),
+        "side by side": admin.get(address),
+    }
+    typed = {"survivor": note.pk, "reason": note.key, "text": "join"}
+    sent = {**fields_of(pages["side by side"]), **typed}
+    pages["merge refused"] = admin.post(address, {**sent, "text": note.key})
+    pages["merge out of date"] = admin.post(address, {**sent, "seen": note.key})
+    pages["merge preview"] = admin.post(address, sent)
+    pages["merged"] = admin.post(address, fields_of(pages["merge preview"]), follow=True)
     return pages
 
 
@@ -182,7 +204,7 @@ def test_damage_breaks_no_page(admin: Client) -> None:
     Revision.objects.filter(number=1).update(operation="?")
     for name in ("note", "workspace", "revision", "agentkey", "grant", "recordedcall"):
         assert admin.get(url(name, "changelist")).status_code == 200
-    for page in ("index", "index_text", "clear", "sessions", "check", "erase"):
+    for page in ("index", "index_text", "clear", "sessions", "check", "erase", "duplicates"):
         assert admin.get(url("workspace", page, workspace_of(memory))).status_code == 200
     for page in ("change", "forget"):
         assert admin.get(note_url(memory, "k", page)).status_code == 200

@@ -11,7 +11,7 @@ from .timing import HEADER
 
 CASES = ("write", "recall", "index", "past", "journal", "apply", "http")
 # Not part of all: a million notes take minutes, others' memories are to be installed first.
-EXTRA = ("search", "find", "admin", "peers", "adapters", "plans")
+EXTRA = ("search", "find", "admin", "duplicates", "peers", "adapters", "plans")
 DATABASES = ("sqlite", "postgres", "mariadb")
 
 

@@ -147,7 +147,7 @@ def _run_rule(path: str, *, saved: SavedRule, apply: bool) -> int:
     except Refused as refusal:
         raise Refused(f"The rule “{one_line(saved.name)}” cannot be run: {refusal}") from refusal
     if not apply:
-        return pruning.fitting(path, rule).count()
+        return len(pruning.fitting(path, rule))
     memory = Memory(path, actor=_ACTOR)
     return len(pruning.prune(memory, rule, reason=f"memory_prune --rules: {saved.name}"))
 
