@@ -76,6 +76,12 @@ def test_every_pattern_is_searched_for_in_each_workspace() -> None:
 
 
 @pytest.mark.xdist_group("concurrency")
+def test_duplicates_are_found_however_they_are_grouped() -> None:
+    rows = table_of("duplicates")
+    assert [row[2] for row in rows] == ["rule", "same", "nearly_same"] * 3
+
+
+@pytest.mark.xdist_group("concurrency")
 def test_peers_that_are_installed_take_turns_with_ours() -> None:
     rows = table_of("peers")
     contenders = [row[2] for row in rows if row[2] in _PEERS]
