@@ -88,6 +88,12 @@ def test_pages_of_the_admin_are_measured_at_two_sizes() -> None:
 
 
 @pytest.mark.xdist_group("concurrency")
+def test_duplicates_are_found_however_they_are_grouped() -> None:
+    rows = table_of("duplicates")
+    assert [row[2] for row in rows] == ["rule", "same", "nearly_same"] * 3
+
+
+@pytest.mark.xdist_group("concurrency")
 def test_peers_that_are_installed_take_turns_with_ours() -> None:
     rows = table_of("peers")
     contenders = [row[2] for row in rows if row[2] in _PEERS]
