@@ -87,10 +87,16 @@ class Place:
         return {
             "note": url("note", "change", self.note),
             "forget": url("note", "forget", self.note),
+            "finding": url("note", "finding", self.note),
             "note history": url("note", "history", self.note),
             "workspace": url("workspace", "change", self.workspace),
             "workspace history": url("workspace", "history", self.workspace),
             "agent sees": url("workspace", "index", self.workspace),
+            "index as text": url("workspace", "index_text", self.workspace),
+            "export": url("workspace", "export", self.workspace),
+            "clear": url("workspace", "clear", self.workspace),
+            "end sessions": url("workspace", "sessions", self.workspace),
+            "check": url("workspace", "check", self.workspace),
             "roll back": url("workspace", "rollback", self.workspace),
             "prune": url("workspace", "prune", self.workspace),
             "duplicates": url("workspace", "duplicates", self.workspace),
@@ -148,9 +154,10 @@ WHO: dict[str, Callable[[], Client]] = {
 READING = {
     *("note", "note history", "workspace", "workspace history", "agent sees"),
     *("revision", "revision history", "timeline", "compare", "duplicates"),
+    *("finding", "index as text", "export", "check"),
 }
 WRITING = {
-    *(*READING, "forget", "roll back", "restore"),
+    *(*READING, "forget", "roll back", "restore", "clear", "end sessions"),
     *("prune", "rule", "rule history", "delete rule"),
 }
 MANAGING = {
