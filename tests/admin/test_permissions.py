@@ -108,7 +108,7 @@ ALLOWED = {
     ("erase_workspace",): {"erase", "erase all"},
     ("write_notes",): {
         *("notes", "note", "add note", "forget", "roll back", "clear", "sessions", "check"),
-        *(*OF_WORKSPACES, *PRUNING),
+        *(*OF_WORKSPACES, *PRUNING, "duplicates", "merge"),
         *("revisions", "revision", "timeline", "compare", "restore"),
     },
     ("view_recordedcall",): {"calls", "call"},
