@@ -47,6 +47,11 @@ class _SearchForm(ChangeListSearchForm):
 class _WorkspaceSelect(AutocompleteSelect):
     """Offers the workspace that was sent; Django fails where that is no number."""
 
+    def build_attrs(self, base_attrs: Any, extra_attrs: Any = None) -> Any:
+        """Return the attributes; what says that nothing is chosen is the name of the field too."""
+        attrs = super().build_attrs(base_attrs, extra_attrs)
+        return {**attrs, "data-placeholder": _("Choose a workspace")}
+
     def optgroups(self, name: str, value: Any, attr: Any = None) -> Any:
         """Return the chosen option, none for what can be no row."""
         return super().optgroups(name, [row for row in value if is_number(str(row))], attr)
@@ -88,7 +93,7 @@ class MemoryAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     untouched: Any = _("Nothing was changed: exactly this is stored already.")
 
     class Media:
-        css = {"all": ["agent_memory/admin.css"]}
+        css = {"all": ["agent_memory/admin.css", "agent_memory/other_looks.css"]}
 
     def get_urls(self) -> list[URLPattern]:
         """Return our pages and Django's, all of them outside of ATOMIC_REQUESTS."""
