@@ -93,7 +93,7 @@ class MemoryAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     untouched: Any = _("Nothing was changed: exactly this is stored already.")
 
     class Media:
-        css = {"all": ["agent_memory/admin.css"]}
+        css = {"all": ["agent_memory/admin.css", "agent_memory/other_looks.css"]}
 
     def get_urls(self) -> list[URLPattern]:
         """Return our pages and Django's, all of them outside of ATOMIC_REQUESTS."""

@@ -21,6 +21,7 @@ from django_agent_memory.writing import MAX_ACTOR_LENGTH, Change, Restore
 
 from .previewed import PreviewedPage, fingerprint
 from .reasons import ReasonForm
+from .seen import moment_of
 from .shown import key_text, key_with_timeline
 
 # It changes notes, brings back forgotten ones and forgets new ones.
@@ -28,6 +29,25 @@ ROLLING_BACK = ("add_note", "change_note", "delete_note")
 _SAMPLE = 20
 _RECENT_REVISIONS = 2_000
 _MOST_ACTORS = 100
+
+
+class _MomentInput(forms.DateTimeInput):
+    """Takes a time to the second, and shows one that was sent with its offset as the local time.
+
+    Browsers leave the field empty where its value has an offset.
+    """
+
+    input_type = "datetime-local"
+
+    def __init__(self) -> None:
+        super().__init__(attrs={"step": "1"}, format="%Y-%m-%dT%H:%M:%S")
+
+    def format_value(self, value: Any) -> str | None:
+        """Return the time as a browser takes it."""
+        moment = moment_of(value) if isinstance(value, str) else None
+        if moment is not None and timezone.is_aware(moment):
+            value = timezone.localtime(moment)
+        return super().format_value(value)
 
 
 class RollbackForm(ReasonForm):
@@ -44,9 +64,7 @@ class RollbackForm(ReasonForm):
     )
     since = forms.DateTimeField(
         label=gettext_lazy("Since"),
-        widget=forms.DateTimeInput(
-            attrs={"type": "datetime-local", "step": "1"}, format="%Y-%m-%dT%H:%M:%S"
-        ),
+        widget=_MomentInput,
     )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

@@ -222,6 +222,8 @@ def test_our_style_sheet_is_on_our_pages_and_names_no_colour(admin: Client) -> N
 
     import django_agent_memory
 
-    style = Path(django_agent_memory.__file__).parent / "static/agent_memory/admin.css"
-    assert not re.search(r"#[0-9a-f]{3,8}\b|rgb\(|url\(", style.read_text(encoding="utf-8"))
-    assert "agent_memory/admin.css" in admin.get(url("note", "changelist")).content.decode()
+    styles = Path(django_agent_memory.__file__).parent / "static/agent_memory"
+    page = admin.get(url("note", "changelist")).content.decode()
+    for style in styles.glob("*.css"):
+        assert not re.search(r"#[0-9a-f]{3,8}\b|rgb\(|url\(", style.read_text(encoding="utf-8"))
+        assert f"agent_memory/{style.name}" in page

@@ -21,5 +21,7 @@ compile contract 3.12 'Django~=6.1.0' "$(cat tests/requirements/contract.in)"
 # Frameworks for agents, and the client of MCP that some of them do not take yet.
 compile agents 3.12 'Django~=6.1.0' "$(cat tests/requirements/agents.in)"
 compile mcp 3.12 'Django~=6.1.0' "$(cat tests/requirements/mcp.in)"
+# The admin in a browser, under Django's own looks and under those of another package.
+compile browser 3.12 'Django~=6.1.0' "$(cat tests/requirements/browser.in)"
 # Not part of CI: only the benchmark of other memories needs it.
 compile peers 3.12 'Django~=6.1.0' "$(cat tests/requirements/peers.in)"
