@@ -201,6 +201,17 @@ def _clash(page: Page, place: Place) -> None:
     page.click("[name=_save]")
 
 
+def _merge(place: Place) -> str:
+    notes = Note.objects.seen_in("").filter(workspace__path=place.path).order_by("pk")
+    return links.to_merge("admin", place.workspace.pk, list(notes.values_list("pk", flat=True)[:2]))
+
+
+def _merge_preview(page: Page, place: Place) -> None:
+    page.goto(_merge(place))
+    page.fill("#id_reason", "They say the same")
+    page.click(".submit-row input[type=submit]")
+
+
 def _refused(page: Page, place: Place) -> None:
     page.goto(links.to_add("admin", "note", workspace=place.workspace.pk))
     page.click("[name=_save]")
@@ -239,6 +250,17 @@ PAGES: dict[str, Way] = {
         lambda place: place.past("compare", a=place.numbers()[1], b=place.numbers()[2])
     ),
     "restore": _goto(lambda place: place.past("restore", revision=place.numbers()[1])),
+    "redact": _goto(lambda place: place.past("redact")),
+    "redact-one": _goto(lambda place: place.past("redact", revision=place.numbers()[1])),
+    "erase": _goto(lambda place: place.past("erase")),
+    "note-exact": _goto(lambda place: f"{place.at('note', 'change')}?exact=1"),
+    "note-folders": _goto(
+        lambda place: links.to_list("admin", "note", workspace=place.path, below="")
+    ),
+    "workspace-duplicates": _of("workspace", "duplicates"),
+    "workspace-merge": _goto(_merge),
+    "workspace-merge-preview": _merge_preview,
+    "workspace-erase": _of("workspace", "erase"),
     "workspace-index": _of("workspace", "index"),
     "workspace-prune": _of("workspace", "prune"),
     "workspace-prune-refused": _prune_refused,
@@ -266,5 +288,5 @@ ONLY_CORE: dict[str, Way] = {
 }
 """What else there is to see of the workspace of the demo."""
 
-FILES = {"agent_memory_workspace_index_text"}
+FILES = {"agent_memory_workspace_index_text", "agent_memory_workspace_export"}
 """What is downloaded."""

@@ -119,10 +119,9 @@ def test_a_workspace_is_cleared_once_its_path_is_typed(page: Page, memory: Memor
     press(page, "Forget all notes")
     says(page, "3 notes were forgotten.")
     assert list(memory.keys()) == []
-    page.locator(".messagelist").get_by_role("link", name="Roll it back").click()
-    press(page, "Show what changes")
-    press(page, "Roll back")
-    says(page, "3 notes were rolled back.")
+    page.locator(".messagelist").get_by_role("link", name="Undo…").click()
+    press(page, "Undo")
+    says(page, "3 notes were brought back.")
     assert list(memory.keys()) == ["k0", "k1", "k2"]
 
 
