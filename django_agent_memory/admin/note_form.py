@@ -13,6 +13,7 @@ from django.db import router
 from django.utils.html import format_html
 from django.utils.translation import gettext_lazy as _
 
+from django_agent_memory import reading
 from django_agent_memory.conf import conf
 from django_agent_memory.exceptions import Conflict, Refused
 from django_agent_memory.memory import Memory
@@ -271,7 +272,8 @@ class NoteForm(DetailsForm):
             gone = not conflict.current_revision
             self.add_error(None, ValidationError(self._what_happened(gone), code="conflict"))
             return
-        now = Memory(given["workspace"]).recall(given["key"])
+        # Not by a memory's own recall, which would count as an agent's.
+        now = reading.recall(path, given["key"], using=router.db_for_write(Note))
         summary, body = (None, "") if now is None else (now.summary, now.text)
         known = PLAIN if now is None else now
         compared = facts(known, self.details_over(known), key=given["key"])

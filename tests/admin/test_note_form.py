@@ -10,9 +10,10 @@ import pytest
 from django.contrib.admin.models import LogEntry
 from django.test import Client, override_settings
 
+from django_agent_memory import usage
 from django_agent_memory.exceptions import Busy
 from django_agent_memory.memory import Memory
-from django_agent_memory.models import IndexEntry, Note, Revision
+from django_agent_memory.models import IndexEntry, Note, NoteUsage, Revision
 
 from .conftest import Submit, note_of, note_url, url, workspace_of
 
@@ -234,6 +235,23 @@ def test_a_note_forgotten_and_stored_again_meanwhile_is_a_conflict(
     response = submit(address, opened=opened, body="mine")
     assert "was changed after you opened it" in response.content.decode()
     assert memory.recall("k").body == "agent's"
+
+
+def test_what_the_pages_show_counts_as_no_agents_recall(
+    memory: Memory, submit: Submit, admin: Client
+) -> None:
+    memory.remember("k", "s", "b")
+    address = note_url(memory)
+    opened = admin.get(address)
+    memory.remember("k", "s", "agent's")
+    assert (
+        "was changed after you opened it"
+        in submit(address, opened=opened, body="mine").content.decode()
+    )
+    for page in ("change", "forget", "finding"):
+        assert admin.get(note_url(memory, "k", page), {"query": "agent's"}).status_code == 200
+    usage.flush()
+    assert not NoteUsage.objects.exists()
 
 
 def test_a_busy_database_keeps_the_persons_text(memory: Memory, submit: Submit) -> None:
