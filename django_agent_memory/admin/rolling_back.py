@@ -11,6 +11,8 @@ from django.contrib.admin.widgets import AdminTextInputWidget
 from django.db import router
 from django.http import HttpResponse, HttpResponseRedirect
 from django.utils import timezone
+from django.utils.html import format_html
+from django.utils.http import urlencode
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
@@ -19,6 +21,7 @@ from django_agent_memory.models import Revision
 from django_agent_memory.results import Outcome, Restored
 from django_agent_memory.writing import MAX_ACTOR_LENGTH, Change, Restore
 
+from .base import actor_of
 from .previewed import PreviewedPage, fingerprint
 from .reasons import ReasonForm
 from .seen import moment_of
@@ -158,20 +161,32 @@ class RollbackPage(PreviewedPage[RollbackForm, Plan]):
 
     def done(self, form: RollbackForm, plan: Plan, outcomes: list[Outcome]) -> HttpResponse:
         """Say how many notes were rolled back, and go back to the workspace."""
-        count = sum(1 for o in outcomes if isinstance(o, Restored) and o.outcome == "restored")
-        self._report(form.cleaned_data, count, len(plan[1]))
+        restored = [o for o in outcomes if isinstance(o, Restored) and o.outcome == "restored"]
+        self._report(form.cleaned_data, restored, len(plan[1]))
         return HttpResponseRedirect(self.back)
 
-    def _report(self, given: dict[str, Any], count: int, left: int) -> None:
-        """Say what was done, and leave a line for it in Django's log."""
+    def _report(self, given: dict[str, Any], restored: list[Restored], left: int) -> None:
+        """Say what was done and how to undo it, and leave a line for it in Django's log."""
+        count = len(restored)
         done = _restored(count)
         if count:
             about = _("Rolled back “%(actor)s” since %(since)s.")
             said = about % {"actor": given["actor"], "since": given["since"].isoformat()}
             self.log(f"{said} {done}", given["reason"])
-        self.say(done, messages.SUCCESS if count else messages.INFO)
+            undoing = format_html('<a href="{}">{}</a>', self._undoing(restored[0]), _("Undo…"))
+            self.say(format_html("{} {}", done, undoing), messages.SUCCESS)
+        else:
+            self.say(done, messages.INFO)
         if left:
             self.say(_left_alone(left), messages.WARNING)
+
+    def _undoing(self, first: Restored) -> str:
+        """Return the way to roll back this person, since the first of what was restored."""
+        log = Revision.objects.using(router.db_for_write(Revision))
+        written = log.filter(workspace=self.workspace, number=first.revision)
+        since = written.values_list("created_at", flat=True).first() or timezone.now()
+        asked = {"actor": actor_of(self.request), "since": since.isoformat()}
+        return f"{self.address('rollback')}?{urlencode(asked)}"
 
 
 def _as_sent(given: dict[str, Any]) -> dict[str, str]:

@@ -133,7 +133,7 @@ def test_it_forgets_and_one_click_brings_it_back(logs: Memory, admin: Client) ->
     last = logs.history("log/1")[-1]
     assert (last.operation, last.actor) == ("restore", "ada")
     assert last.reason == "Undo of revisions 5 to 7"
-    assert "None of them can be brought back by this page." in text_of(undone)
+    assert "None of them is to be brought back any more" in text_of(undone)
     assert 'type="submit"' not in undone.content.decode().partition('id="content-main"')[2]
     lines = LogEntry.objects.order_by("pk")
     assert [(line.action_flag, line.get_change_message()) for line in lines] == [
