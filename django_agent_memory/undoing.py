@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from django.db import router
+from django.db.models import Max, Min
 
 from . import writing
 from .exceptions import NotAllowed
@@ -136,6 +137,19 @@ def batch_of(
         tombstones=[touched(*row) for row in forgot.items()],
         changed=[touched(*row) for row in changed.items()],
     )
+
+
+def batch_around(tombstone: Revision) -> tuple[int, int]:
+    """Return the first and the last revision of what the write of a forget forgot."""
+    log = Revision.objects.using(tombstone._state.db).seen_in("")
+    same = log.filter(
+        workspace=tombstone.workspace_id,
+        created_at=tombstone.created_at,
+        actor=tombstone.actor,
+        operation=Revision.Operation.FORGET,
+    )
+    ends = same.aggregate(first=Min("number"), last=Max("number"))
+    return ends["first"], ends["last"]
 
 
 def _keys_by_operation(

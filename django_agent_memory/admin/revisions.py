@@ -17,10 +17,12 @@ from django_agent_memory.models import Note, Revision
 from django_agent_memory.models.revision import RevisionQuerySet
 from django_agent_memory.policy import REDACTS
 from django_agent_memory.results import Details
+from django_agent_memory.undoing import batch_around
 
 from . import blanks, known, links
 from .access import may, may_somewhere
 from .base import Crumb, MemoryAdmin, MemoryChangeList
+from .batches import UNDOING
 from .comparing import ComparePage
 from .erasing import EraseKeyPage
 from .filters import ActorFilter, KeyFilter, WorkspaceFilter
@@ -218,6 +220,9 @@ class RevisionAdmin(MemoryAdmin):
         if allowed and not is_now and not obj.redacted:
             address = links.to_past(site, "restore", *past, revision=obj.number)
             tools.append((_("Restore…"), address))
+        if obj.operation == Revision.Operation.FORGET and may(request, *UNDOING, path=past[0]):
+            batch = links.to_batch(site, obj.workspace_id, *batch_around(obj))
+            tools.append((_("What was forgotten with it…"), batch))
         if may(request, REDACTS, path=past[0]) and is_redactable(obj):
             address = links.to_past(site, "redact", *past, revision=obj.number)
             tools.append((_("Redact…"), address))

@@ -12,6 +12,7 @@ from django.test.utils import CaptureQueriesContext
 
 from django_agent_memory.memory import Memory
 from django_agent_memory.models import Revision
+from django_agent_memory.writing import Drop, Save
 
 from .conftest import note_url, url
 
@@ -91,6 +92,23 @@ def test_nothing_can_be_changed(history: Memory, admin: Client) -> None:
     assert admin.post(url("revision", "change", revision), {"reason": "x"}).status_code == 403
     assert admin.post(url("revision", "delete", revision), {"post": "yes"}).status_code == 403
     assert 'name="action"' not in admin.get(LIST).content.decode()
+
+
+def test_a_forget_leads_to_all_that_was_forgotten_with_it(memory: Memory, admin: Client) -> None:
+    memory.apply([Save(key=key, body="b") for key in "abcd"])
+    memory.apply([Drop(key=key) for key in "abc"])
+    memory.forget("d")
+    pages = {}
+    for revision in Revision.objects.filter(operation="forget"):
+        page = admin.get(url("revision", "change", revision)).content.decode()
+        (address,) = re.findall(r'<a href="([^"]+)"[^>]*>What was forgotten with it…</a>', page)
+        pages[revision.key] = admin.get(html.unescape(address))
+    assert {key: page.context["total"] for key, page in pages.items()} == {
+        **dict.fromkeys("abc", 3),
+        "d": 1,
+    }
+    page = admin.get(url("revision", "change", Revision.objects.first())).content.decode()
+    assert "What was forgotten with it" not in page
 
 
 def test_a_note_and_its_history_lead_to_each_other(history: Memory, admin: Client) -> None:
