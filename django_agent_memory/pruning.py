@@ -89,9 +89,16 @@ def fitting(
     for name, value in rule.as_dict().items():
         if name in _FITTING:
             notes = _FITTING[name](notes, value, moment)
-    rows = notes.order_by("key").values_list("pk", "revision", *columns)
+    # Each once: older versions of Django leave out a column that is named twice.
+    names = list(dict.fromkeys(("pk", "revision", *columns)))
+    places = [names.index(name) for name in columns]
+    rows = notes.order_by("key").values_list(*names)
     # With its revision: what was written between the statements is not what was compared.
-    return [row[2:] for row in rows if repeated is None or row[:2] in repeated]
+    return [
+        tuple(row[place] for place in places)
+        for row in rows
+        if repeated is None or row[:2] in repeated
+    ]
 
 
 def prune(memory: Memory, rule: PruneRule, *, reason: str) -> list[Forgot]:

@@ -31,7 +31,7 @@ def folders(memory: Memory, prefix: str) -> list[str]:
 def offered(browser: Client, **query: str) -> list[tuple[str, str]]:
     """Return the names and the addresses that the filter has."""
     page = browser.get(LIST, query).content.decode()
-    shown = page.split('name="below"')[1].split("</details>")[0]
+    shown = page.split('type="text" name="below"')[1].split("</details>")[0]
     names = re.findall(r'<li><a href="([^"]*)">(?:<bdi[^>]*>)?([^<]*)<', shown)
     return [(html.unescape(name), html.unescape(address)) for address, name in names]
 
