@@ -229,7 +229,7 @@ class NoteForm(DetailsForm):
         """Return the body as the type it is stored as, or raise `Refused`."""
         text = self.cleaned_data["body"]
         is_json = self._is_json()
-        value = gate.parse_json(text) if is_json else text
+        value = gate.parse_json(text, unique_names=True) if is_json else text
         if is_json and isinstance(value, str):
             raise Refused("A lone string would be stored as text; give any other JSON value.")
         gate.check_body(value, limit=conf.max_body_length)

@@ -20,6 +20,7 @@ from django_agent_memory.results import Outcome
 from django_agent_memory.writing import Change
 
 from . import forgetting, links
+from .access import may_everywhere
 from .base import log
 from .numbers import is_number
 from .previewed import PreviewedPage, fingerprint
@@ -127,7 +128,11 @@ class PrunePage(PreviewedPage[PruneForm, list[forgetting.Chosen]]):
         return sent if sent is not None and is_recent else self.now
 
     def _rules(self) -> Any:
-        return SavedRule.objects.for_workspace(self.workspace.path)
+        """Return the rules of this workspace, and those of all for who may prune in all."""
+        rules = SavedRule.objects.for_workspace(self.workspace.path)
+        if may_everywhere(self.request, *self.permissions):
+            return rules
+        return rules.filter(workspace=self.workspace)
 
     def _shown(self, saved: SavedRule) -> tuple[Any, str, list[Any]]:
         """Return the name of a saved rule, the form that is filled with it, and it in words."""

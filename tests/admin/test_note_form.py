@@ -102,6 +102,7 @@ def test_json_stays_json(memory: Memory, submit: Submit) -> None:
     ("body", "sentence"),
     [
         ("{", "This is not valid JSON"),
+        ('{"a": 1, "a": 2}', "has the name 'a' twice in one object"),
         ('"a lone string"', "A lone string would be stored as text"),
         ("NaN", "which JSON does not have"),
         ("1e999", "too large"),

@@ -292,6 +292,20 @@ def test_a_rule_is_saved_and_used_again(logs: Memory, admin: Client) -> None:
     assert SavedRule.objects.count() == 1
 
 
+def test_rules_for_every_workspace_are_of_those_who_may_prune_in_every_one(
+    logs: Memory, admin: Client
+) -> None:
+    SavedRule.objects.keep(workspace=None, name="everywhere", rule={"context": "other/tenant"})
+    assert "everywhere" in admin.get(at(logs)).content.decode()
+    user = User.objects.create_user("bob", "", "pw", is_staff=True)
+    Grant.objects.give(workspace="core", user=user, access="read-write")
+    browser = Client()
+    browser.force_login(user)
+    page = browser.get(at(logs), {"rule": SavedRule.objects.get().pk})
+    assert "everywhere" not in page.content.decode()
+    assert "other/tenant" not in page.content.decode()
+
+
 def test_rules_are_made_changed_and_deleted_in_the_admin(logs: Memory, admin: Client) -> None:
     workspace = workspace_of(logs)
     add, listed = url("savedrule", "add"), url("savedrule", "changelist")
