@@ -74,8 +74,8 @@ class NoteAdmin(MemoryAdmin):
         "shown_summary",
         "shown_size",
         "shown_flags",
-        "updated_at",
         "shown_workspace",
+        "updated_at",
         "created_at",
     )
     list_filter = (
