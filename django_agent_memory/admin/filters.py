@@ -16,6 +16,8 @@ from django.utils.translation import gettext_lazy as _
 from django_agent_memory.models import Revision
 from django_agent_memory.text.gate import is_storable
 
+from .marking import marked
+
 _MOST_CHOICES = 100
 _RECENT_REVISIONS = 2_000
 
@@ -199,11 +201,14 @@ def exactly(queryset: QuerySet[Any], field: str, value: str | None) -> QuerySet[
 
 
 def with_chosen(chosen: str | None, values: Iterable[str]) -> list[tuple[str, str]]:
-    """Return choices for the values and for the chosen one, which may not be among them."""
+    """Return choices for the values and for the chosen one, which may not be among them.
+
+    Characters that are not seen are named, as everywhere.
+    """
     listed = list(values)
     if chosen is not None and chosen not in listed:
         listed.insert(0, chosen)
-    return [(value, value) for value in listed]
+    return [(value, value if value.isprintable() else marked(value)) for value in listed]
 
 
 def _midnight(now: datetime.datetime) -> datetime.datetime:

@@ -48,6 +48,17 @@ def test_by_kind_and_slot(notes: Memory, admin: Client) -> None:
     assert keys(admin, kind="\x00") == []
 
 
+def test_names_with_what_is_not_seen_are_told_apart(memory: Memory, admin: Client) -> None:
+    memory.remember("a", "s", "b", kind="fact")
+    memory.remember("b", "s", "b", kind="fa\u200bct")
+    _all, plain, named, _none = choices(admin, "kind")
+    assert plain == "fact"
+    assert 'data-name="U+200B"' in named
+    page = admin.get(LIST).content.decode()
+    assert named in page
+    assert keys(admin, kind="fa\u200bct") == ["b"]
+
+
 def test_names_that_only_few_notes_have_are_not_all_listed(memory: Memory, admin: Client) -> None:
     memory.apply([Save(key=f"k{n:04}", body="b", kind=f"kind {n:04}") for n in range(2_100)])
     offered = choices(admin, "kind", workspace="core")
