@@ -17,6 +17,7 @@ from .exceptions import Refused
 from .models import IndexEntry, Note, NoteUsage, Revision, Workspace
 from .models.details import COLUMNS, PLAIN, decode, details_of
 from .results import Details, fields_of
+from .text import gate
 
 FORMAT = "django-agent-memory"
 VERSION = 1
@@ -39,8 +40,9 @@ def export_jsonl(path: str, *, using: str, private: bool = False) -> Iterator[by
     each hundred rows; nothing is locked, and no cursor lives longer than a statement, so a pooler
     may change servers in between. What is written meanwhile may be in it or not: the first line has
     the number of the last revision before, the last line that of the last one after. Raises
-    `Refused` where there is no such workspace.
+    `Refused` where there is no such workspace, and for what can be no path.
     """
+    gate.check_path(path)
     workspace = Workspace.objects.using(using).filter(path=path).first()
     if workspace is None:
         raise Refused(f'There is no workspace "{path}".')

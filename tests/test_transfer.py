@@ -165,6 +165,18 @@ def test_an_unknown_workspace_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.django_db
+@pytest.mark.parametrize("path", ["", "\x00", "a\x00b", "\ud800", "a//b", "x" * 5_000])
+def test_what_can_be_no_path_is_refused_in_a_sentence(tmp_path: Path, path: str) -> None:
+    with pytest.raises(Refused):
+        export_jsonl(path, using="default")
+    file = tmp_path / "f"
+    with pytest.raises(CommandError) as error:
+        call_command("memory_export", str(file), workspace=path)
+    assert len(str(error.value).splitlines()) == 1
+    assert not file.exists()
+
+
+@pytest.mark.django_db
 def test_a_place_that_cannot_be_written_is_said(memory: Memory, tmp_path: Path) -> None:
     memory.remember("k", "s", "b")
     with pytest.raises(CommandError, match="is a folder. Name a file in it"):
