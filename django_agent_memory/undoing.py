@@ -24,6 +24,9 @@ from .writing import Restore
 
 _BATCH = 500
 
+_Written = tuple[int, str, str]
+"""Number, key and session of a revision."""
+
 
 class Touched(NamedTuple):
     """A key that the batch forgot or changed, and what may stand in the way of undoing that."""
@@ -115,27 +118,27 @@ def batch_of(
         run_of_forgets = forgets.filter(number__range=(first, last)).order_by("number")
         together = run_of_forgets.filter(actor=head["actor"], reason=head["reason"])
     before = _before(of_run, seen, first)
-    forgot, saved, sessions = _keys_by_operation(together)
-    changed = _changed(saved, seen, before, set(forgot.values()))
-    latest = _last_of(revisions, {*forgot.values(), *changed.values()}, sys.maxsize)
+    forgot, saved = _by_operation(together)
+    changed = _changed(saved, seen, before, {key for _, key, _ in forgot})
+    latest = _last_of(revisions, {key for _, key, _ in [*forgot, *changed]}, sys.maxsize)
     blanked = set(seen.filter(redacted=True, number__lt=last).values_list("number", flat=True))
 
-    def touched(number: int, key: str) -> Touched:
+    def touched(number: int, key: str, session: str) -> Touched:
         return Touched(
             key,
             number,
             before[number],
             was_written_since=latest[key] > number,
             was_redacted=before[number] in blanked,
-            session=sessions[number],
+            session=session,
         )
 
     return Batch(
         first=first,
         last=last,
         **head,
-        tombstones=[touched(*row) for row in forgot.items()],
-        changed=[touched(*row) for row in changed.items()],
+        tombstones=[touched(*row) for row in forgot],
+        changed=[touched(*row) for row in changed],
     )
 
 
@@ -152,39 +155,27 @@ def batch_around(tombstone: Revision) -> tuple[int, int]:
     return ends["first"], ends["last"]
 
 
-def _keys_by_operation(
-    together: RevisionQuerySet,
-) -> tuple[dict[int, str], dict[int, str], dict[int, str]]:
-    """Return the keys that were forgotten, those that were saved, and sessions, by revisions."""
-    operations = Revision.Operation.FORGET, Revision.Operation.REMEMBER
-    found: dict[str, dict[int, str]] = {operation: {} for operation in operations}
-    sessions = {}
-    rows = together.filter(operation__in=operations)
-    for operation, number, key, session in rows.values_list(
-        "operation", "number", "key", "session"
-    ):
-        found[operation][number] = key
-        sessions[number] = session
-    return found[operations[0]], found[operations[1]], sessions
+def _by_operation(together: RevisionQuerySet) -> tuple[list[_Written], list[_Written]]:
+    """Return what was forgotten, and what was saved."""
+    rows = list(together.values_list("operation", "number", "key", "session"))
+    forgets, saves = Revision.Operation.FORGET, Revision.Operation.REMEMBER
+    forgot, saved = ([row[1:] for row in rows if row[0] == kind] for kind in (forgets, saves))
+    return forgot, saved
 
 
 def _changed(
-    saved: dict[int, str],
+    saved: Iterable[_Written],
     shared: RevisionQuerySet,
     before: dict[int, int | None],
     forgotten: set[str],
-) -> dict[int, str]:
+) -> list[_Written]:
     """Return those of the saved keys that were notes before and were not forgotten as well."""
-    numbers = [number for number in map(before.get, saved) if number is not None]
+    numbers = [at for number, _, _ in saved if (at := before[number]) is not None]
     notes: set[int] = set()
     for start in range(0, len(numbers), _BATCH):
         said = shared.filter(number__in=numbers[start : start + _BATCH], body__isnull=False)
         notes.update(said.values_list("number", flat=True))
-    return {
-        number: key
-        for number, key in saved.items()
-        if before[number] in notes and key not in forgotten
-    }
+    return [row for row in saved if before[row[0]] in notes and row[1] not in forgotten]
 
 
 def _before(

@@ -73,3 +73,12 @@ class ActionPage:
         """Say why nothing was written."""
         busy = _("The memory is busy, so nothing was written. Try it again.")
         self.say(busy if isinstance(error, Busy) else str(error), messages.ERROR)
+
+
+def file_headers(workspace: Workspace, ending: str) -> dict[str, str]:
+    """Return the headers by which a browser keeps an answer as a file about the workspace."""
+    name = workspace.path.replace("/", "-")
+    return {
+        "Content-Disposition": f'attachment; filename="{name}{ending}"',
+        "X-Content-Type-Options": "nosniff",
+    }

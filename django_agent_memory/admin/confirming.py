@@ -12,6 +12,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from .reasons import RequiredReasonForm
+from .shown import shows_whole
 
 LONGEST_TYPED = 80
 """Code points of a key that a person is asked to type; for a longer one they tick a box."""
@@ -97,8 +98,7 @@ def say_where_it_stays(form: ConfirmForm) -> None:
 
 def is_typeable(key: str) -> bool:
     """Whether a person can be asked to type the key: it is short, and every character shows."""
-    is_plain = key.isprintable() and key == " ".join(key.split())
-    return is_plain and len(key) <= LONGEST_TYPED
+    return shows_whole(key) and len(key) <= LONGEST_TYPED
 
 
 def _composed(text: str) -> str:

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from django.http import HttpResponse
-from django.utils.html import format_html
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
@@ -21,14 +20,12 @@ from django_agent_memory.duplicates import (
     of_same,
     same,
 )
-from django_agent_memory.text import rendering
 from django_agent_memory.text.likeness import Words
 
 from . import links, together
 from .action_page import ActionPage
-from .marking import marked
 from .numbers import is_number
-from .shown import LIST_KEY, key_text, no_index_line, quiet
+from .shown import LIST_KEY, key_text, quiet, summary_line
 
 MERGING = ("change_note", "delete_note")
 """What it takes to merge notes, beside seeing them."""
@@ -114,7 +111,7 @@ class DuplicatesPage(ActionPage):
             {
                 "key": key_text(note.key, most=LIST_KEY),
                 "address": links.to_page(self.site, "note", "change", note.pk),
-                "summary": _summary(note),
+                "summary": summary_line(note.summary),
                 "words": _words(group, note, notes),
                 "updated_at": note.updated_at,
                 "created_at": note.created_at,
@@ -146,12 +143,6 @@ def _looked_at(near: NearlySame | None) -> str:
         near.looked_at,
     )
     return said % {"count": near.looked_at}
-
-
-def _summary(note: Any) -> str:
-    if note.summary is None:
-        return no_index_line()
-    return format_html("<bdi>{}</bdi>", marked(rendering.fit_summary(note.summary)))
 
 
 def _words(group: _Group, note: Any, notes: Sequence[Any]) -> dict[str, Any] | None:

@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from django_agent_memory.models import Note
 from django_agent_memory.transfer import export_jsonl
 
-from .action_page import ActionPage
+from .action_page import ActionPage, file_headers
 
 _CHUNK = 65_536
 
@@ -28,14 +28,10 @@ class ExportPage(ActionPage):
         lines = export_jsonl(self.workspace.path, using=Note.objects.all().db)
         self.log(_("Exported."), "")
         chunks = _chunks(lines)
-        name = self.workspace.path.replace("/", "-")
         response: HttpResponse = StreamingHttpResponse(  # type: ignore[assignment]
             _asynchronously(chunks) if isinstance(self.request, ASGIRequest) else chunks,
             content_type="application/jsonl; charset=utf-8",
-            headers={
-                "Content-Disposition": f'attachment; filename="{name}.jsonl"',
-                "X-Content-Type-Options": "nosniff",
-            },
+            headers=file_headers(self.workspace, ".jsonl"),
         )
         return response
 

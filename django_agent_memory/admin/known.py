@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from django.contrib import admin
-from django.utils import formats, timezone
+from django.utils import formats
 from django.utils.html import format_html, format_html_join
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -15,7 +15,7 @@ from django.utils.translation import gettext_lazy
 from django_agent_memory.models.details import PLAIN, effective_contexts
 from django_agent_memory.results import Details
 
-from .shown import key_text, quiet
+from .shown import key_text, local_time, quiet
 
 LABELS = {
     "kind": gettext_lazy("Kind"),
@@ -128,7 +128,7 @@ def _contexts(contexts: tuple[str, ...], key: str) -> str:
 
 def _moment(moment: datetime.datetime) -> str:
     """Return a time as the other pages write it, and the parts of a second where it has some."""
-    local = timezone.localtime(moment) if timezone.is_aware(moment) else moment
+    local = local_time(moment)
     date = formats.date_format(local, "SHORT_DATE_FORMAT")
     parts = f".{local.microsecond:06}" if local.microsecond else ""
     return f"{date} {formats.time_format(local, 'H:i:s')}{parts}"

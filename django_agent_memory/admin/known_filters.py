@@ -6,15 +6,17 @@ import datetime
 from typing import Any, ClassVar
 
 from django.contrib import admin
-from django.db.models import Q, QuerySet, Subquery
+from django.db.models import QuerySet, Subquery
 from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.formats import number_format
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from django_agent_memory.associations import tied_to
 from django_agent_memory.history import written_by
 from django_agent_memory.models import Note, Workspace
+from django_agent_memory.text.flags import LARGE_BODY
 from django_agent_memory.text.gate import is_storable
 
 from .filters import Choices, TypedFilter, WorkspaceFilter, exactly, with_chosen
@@ -117,17 +119,16 @@ class ExpiryFilter(admin.SimpleListFilter):
             ("never", _("never expires")),
         ]
 
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+    def queryset(self, request: HttpRequest, queryset: Any) -> Any:
         """Return the notes of the chosen case."""
-        now = timezone.now()
-        cases = {
-            "live": Q(expires_at=None) | Q(expires_at__gt=now),
-            "expired": Q(expires_at__lte=now),
-            "expires": Q(expires_at__gt=now),
-            "never": Q(expires_at=None),
-        }
-        case = cases.get(self.value() or "")
-        return queryset if case is None else queryset.filter(case)
+        chosen = self.value() or ""
+        if chosen == "live":
+            return queryset.unexpired()
+        if chosen == "expired":
+            return queryset.expired()
+        if chosen == "expires":
+            return queryset.filter(expires_at__gt=timezone.now())
+        return queryset.filter(expires_at=None) if chosen == "never" else queryset
 
 
 class RecallFilter(admin.SimpleListFilter):
@@ -168,33 +169,35 @@ class LengthFilter(admin.SimpleListFilter):
     title = _("characters")
     parameter_name = "characters"
 
-    _EDGES: ClassVar = {
+    # Longer than, and up to; beyond the last it is flagged as unusual.
+    _EDGES: ClassVar[dict[str, tuple[int, int | None]]] = {
         "short": (0, 200),
-        "middle": (201, 2_000),
-        "long": (2_001, 20_000),
-        "longest": (20_001, None),
+        "middle": (200, 2_000),
+        "long": (2_000, LARGE_BODY),
+        "longest": (LARGE_BODY, None),
     }
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> Choices:
-        """Return the lengths; the last is what is flagged as unusual."""
-        return [
-            ("short", _("up to %s") % number_format(200)),
-            ("middle", _("201 to %s") % number_format(2_000)),
-            ("long", _("%(first)s to %(last)s") % _numbers(first=2_001, last=20_000)),
-            ("longest", _("more than %s") % number_format(20_000)),
-        ]
+        """Return the lengths."""
+        return [(name, _span(*edges)) for name, edges in self._EDGES.items()]
 
     def queryset(self, request: HttpRequest, queryset: Any) -> Any:
         """Return the notes of the chosen length."""
         if self.value() not in self._EDGES:
             return queryset
-        least, most = self._EDGES[str(self.value())]
-        longer = queryset.longer_than(least - 1) if least else queryset
+        above, most = self._EDGES[str(self.value())]
+        longer = queryset.longer_than(above) if above else queryset
         return longer if most is None else longer.no_longer_than(most)
 
 
-def _numbers(**numbers: int) -> dict[str, str]:
-    return {name: number_format(number) for name, number in numbers.items()}
+def _span(above: int, most: int | None) -> str:
+    """Return a range of lengths in words."""
+    if most is None:
+        return gettext("more than %s") % number_format(above)
+    if not above:
+        return gettext("up to %s") % number_format(most)
+    ends = {"first": number_format(above + 1), "last": number_format(most)}
+    return gettext("%(first)s to %(last)s") % ends
 
 
 def _recent(request: HttpRequest, model_admin: Any) -> list[dict[str, str]]:

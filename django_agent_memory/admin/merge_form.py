@@ -10,7 +10,6 @@ from django import forms
 from django.contrib.admin.widgets import AdminTextareaWidget
 from django.utils.formats import date_format, number_format
 from django.utils.html import format_html
-from django.utils.timezone import is_aware, localtime
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
@@ -27,7 +26,7 @@ from . import newlines
 from .forms import ExactTextField
 from .marking import COVERED, COVERED_HELP, has_secret
 from .reasons import RequiredReasonForm
-from .shown import LIST_KEY, key_text
+from .shown import LIST_KEY, key_text, local_time
 from .together import suggested, times
 
 BETWEEN = "\n\n"
@@ -216,9 +215,8 @@ def _of_others(notes: Sequence[Any]) -> set[str]:
 
 def _label(note: Any, why: str) -> Any:
     """Return a note as a choice: its key, what tells it from others, why it is suggested."""
-    when = localtime(note.updated_at) if is_aware(note.updated_at) else note.updated_at
     told = _("written %(when)s, %(size)s characters, %(times)s") % {
-        "when": date_format(when, "SHORT_DATETIME_FORMAT"),
+        "when": date_format(local_time(note.updated_at), "SHORT_DATETIME_FORMAT"),
         "size": number_format(note.size),
         "times": times(note.recalls),
     }

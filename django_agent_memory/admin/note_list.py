@@ -16,7 +16,7 @@ from django_agent_memory.text.folding import first_hit
 
 from .base import MemoryChangeList
 from .marking import marked
-from .shown import no_index_line
+from .shown import summary_line
 
 MOST_READ = 1_000_000
 """Characters of bodies that are read for the excerpts of one page; notes behind have none."""
@@ -54,11 +54,7 @@ def with_summaries(notes: list[Any]) -> list[Any]:
 def note_lines(note: Any) -> SafeString:
     """Return the summary as the index shows it and, where a search has one, the excerpt below."""
     pattern = getattr(note, "pattern", "")
-    if note.summary is None:
-        line = no_index_line()
-    else:
-        summary = rendering.fit_summary(note.summary)
-        line = format_html("<bdi>{}</bdi>", marked(summary, pattern=pattern))
+    line = summary_line(note.summary, pattern=pattern)
     if not getattr(note, "excerpt", ""):
         return line
     shown = '{}<div class="agent-memory-excerpt" dir="auto">{}</div>'

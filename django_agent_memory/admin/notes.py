@@ -11,7 +11,6 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import URLPattern, path
 from django.utils.formats import date_format, number_format
-from django.utils.timezone import is_aware, localtime
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 
@@ -54,6 +53,7 @@ from .shown import (
     exact_text,
     exact_tool,
     key_text,
+    local_time,
     quiet,
 )
 
@@ -310,8 +310,7 @@ class NoteAdmin(MemoryAdmin):
         if usage is None or not usage.recall_count:
             return quiet(_("never"))
         last = ngettext("once, %(when)s", "%(count)s times, last %(when)s", usage.recall_count)
-        moment = usage.recalled_at
-        when = date_format(localtime(moment) if is_aware(moment) else moment, "DATETIME_FORMAT")
+        when = date_format(local_time(usage.recalled_at), "DATETIME_FORMAT")
         return last % {"count": number_format(usage.recall_count), "when": when}
 
     @admin.display(description=_("type"))

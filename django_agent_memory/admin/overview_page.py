@@ -15,6 +15,7 @@ from django_agent_memory.models import IndexEntry, Revision, Workspace
 
 from . import activity, links, overview, plots
 from .access import may
+from .action_page import file_headers
 from .marking import marked
 from .shown import key_text
 from .sizes import growth
@@ -79,15 +80,8 @@ class OverviewPage:
     def as_text(self) -> HttpResponse:
         """Return the whole index text, exactly as agents get it, as a file."""
         text = read_index(self.workspace.path, using=IndexEntry.objects.all().db).text
-        name = self.workspace.path.replace("/", "-")
-        return HttpResponse(
-            text,
-            content_type="text/plain; charset=utf-8",
-            headers={
-                "Content-Disposition": f'attachment; filename="{name}-index.txt"',
-                "X-Content-Type-Options": "nosniff",
-            },
-        )
+        headers = file_headers(self.workspace, "-index.txt")
+        return HttpResponse(text, content_type="text/plain; charset=utf-8", headers=headers)
 
     def _plots(self, lines: int) -> list[SafeString]:
         days = activity.last_days(DAYS)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import datetime
 from typing import Any
 
 from django.http import HttpRequest
 from django.utils.formats import number_format
 from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
+from django.utils.timezone import is_aware, localtime
 from django.utils.translation import gettext as _
+
+from django_agent_memory.text import rendering
 
 from . import links
 from .access import may
@@ -24,10 +28,14 @@ def key_text(key: str, *, most: int | None = None, pattern: str = "") -> SafeStr
     It is quoted where part of it would hide: a link that is one blank could not be seen. What
     matches the pattern is highlighted.
     """
-    is_plain = key.isprintable() and key == " ".join(key.split())
     short = key if most is None or len(key) <= most else key[:most] + "…"
-    shown = short if is_plain else f"“{short}”"
+    shown = short if shows_whole(key) else f"“{short}”"
     return format_html('<bdi class="agent-memory-key">{}</bdi>', marked(shown, pattern=pattern))
+
+
+def shows_whole(key: str) -> bool:
+    """Whether every character of the key can be seen: no blank or other one hides."""
+    return key.isprintable() and key == " ".join(key.split())
 
 
 def key_with_timeline(
@@ -74,9 +82,21 @@ def _exact(row: Any, text: str) -> SafeString:
     return exact_text(text, with_blanks=getattr(row, "shows_blanks", False))
 
 
+def summary_line(summary: str | None, *, pattern: str = "") -> SafeString:
+    """Return a summary as the index shows it; what matches the pattern is highlighted."""
+    if summary is None:
+        return no_index_line()
+    return format_html("<bdi>{}</bdi>", marked(rendering.fit_summary(summary), pattern=pattern))
+
+
 def no_index_line() -> SafeString:
     """Return what stands for a summary that is not there."""
     return quiet(_("no index line"))
+
+
+def local_time(moment: datetime.datetime) -> datetime.datetime:
+    """Return the time in the zone of the page; one without a zone is in it already."""
+    return localtime(moment) if is_aware(moment) else moment
 
 
 def quiet(text: object) -> SafeString:
